@@ -1,0 +1,110 @@
+"""Is a call's result an error? The order of evidence, and which piece spoke.
+
+First that speaks wins: explicit `is_error`; the recorded status (`error_type`); the exit code; the
+fields of a JSON object result; the text rule of the seed (empty, starts with error, exception or
+traceback, contains `error:` or `exception:`), plus a Python traceback header anywhere. An explicit
+"no" ends the search. `error_detection: text` leaves out the middle three. An output that nobody
+recorded is no outcome at all. Source: the tool-use page, and DESIGN 3 rules 1 and 4.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from attest_otel.trajectory import Tool, ToolCall
+
+ErrorSource = Literal["is_error", "status", "exit_code", "fields", "text", "returns_nothing"]
+
+MAX_FIELDS_CHARS = 4 * 1024 * 1024
+_FIELD_HINTS = ('"error', '"ok"', '"success"', '"isError"', '"status', '"http_status"')
+_FAILED_WORDS = frozenset({"error", "failed", "failure"})
+_STATUS_FIELDS = ("status", "status_code", "statusCode", "http_status")
+_TEXT_STARTS = ("error", "exception", "traceback")
+_TRACEBACK_HEADER = "traceback (most recent call last)"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether a call is an error (None: nobody can tell), which evidence said so, and in which words."""
+
+    is_error: bool | None
+    source: ErrorSource | None
+    reason: str
+
+
+def decide_outcome(call: ToolCall, tool: Tool | None, *, text_only: bool = False) -> Outcome:
+    """Decide whether a call's result is an error; never raises."""
+    if call.is_error is not None:
+        return Outcome(call.is_error, "is_error", f"is_error is {str(call.is_error).lower()}")
+    structured = None if text_only else _from_structure(call, tool)
+    if structured is not None:
+        return structured
+    if call.output is None or call.output_fidelity == "ambiguous":
+        why = "several results could be this call's" if call.output_fidelity == "ambiguous" else "no result was recorded"
+        return Outcome(None, None, why)
+    return _from_text(call.output, returns_nothing=tool is not None and tool.returns_nothing)
+
+
+def _from_structure(call: ToolCall, tool: Tool | None) -> Outcome | None:
+    if call.error_type:
+        return Outcome(True, "status", f"the recorded status is an error ({call.error_type})")
+    if call.exit_code is not None:
+        good = tool.ok_exit_codes if tool is not None else [0]
+        return Outcome(call.exit_code not in good, "exit_code", f"exit code {call.exit_code}")
+    if call.output is None or call.output_fidelity == "ambiguous":
+        return None
+    return _from_fields(call.output)
+
+
+def _from_fields(output: str) -> Outcome | None:
+    result = _as_object(output)
+    if result is None:
+        return None
+    if isinstance(result.get("isError"), bool):
+        return Outcome(result["isError"], "status", f"isError is {str(result['isError']).lower()}")
+    for name in ("error", "errors"):
+        if result.get(name):
+            return Outcome(True, "fields", f"the result has a non-empty {name!r}")
+    for name in ("ok", "success"):
+        if result.get(name) is False:
+            return Outcome(True, "fields", f"{name} is false")
+    for name in _STATUS_FIELDS:
+        if _is_failed_status(result.get(name), words=name == "status"):
+            return Outcome(True, "fields", f"{name} is {result[name]}")
+    return None
+
+
+def _as_object(output: str) -> dict[str, Any] | None:
+    if len(output) > MAX_FIELDS_CHARS or not any(hint in output for hint in _FIELD_HINTS):
+        return None
+    if not output.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(output)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_failed_status(value: Any, *, words: bool) -> bool:
+    if isinstance(value, str):
+        if words and value.strip().casefold() in _FAILED_WORDS:
+            return True
+        return len(value) == 3 and value.isascii() and value.isdigit() and value[0] in "45"  # noqa: PLR2004
+    return isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599  # noqa: PLR2004
+
+
+def _from_text(output: str, *, returns_nothing: bool) -> Outcome:
+    text = output.strip().casefold()
+    if not text:
+        if returns_nothing:
+            return Outcome(False, "returns_nothing", "the tool returns nothing")
+        return Outcome(True, "text", "the output is empty")
+    if text.startswith(_TEXT_STARTS):
+        return Outcome(True, "text", "the output starts like an error")
+    for mark in ("error:", "exception:", _TRACEBACK_HEADER):
+        if mark in text:
+            return Outcome(True, "text", f"the output contains {mark!r}")
+    return Outcome(False, "text", "the output does not look like an error")

@@ -1,0 +1,142 @@
+"""What every check reads: one run, its calls with what follows from each, worked out once.
+
+A `RunView` is built from a run record and the settings that apply to it. It holds the calls in step
+order, each with its declared tool, its strictly parsed arguments and its outcome (an error or not, and
+which evidence said so). Parsing happens once, on first use. Pure: no clock, no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from attest_otel import strict_json
+from attest_otel.cases import Case
+from attest_otel.checks.outcome import Outcome, decide_outcome
+from attest_otel.config import AgentConfig, AttestConfig
+from attest_otel.trajectory import Tool, ToolCall, Trajectory
+
+EMPTY_RAW = frozenset({"", "null"})
+
+
+class Call:
+    """One recorded call. `index` counts calls, `step` is the index of its step; `tool` is None when undeclared."""
+
+    def __init__(self, index: int, step: int, call: ToolCall, tool: Tool | None, agent: str | None, text_only: bool) -> None:
+        self.index = index
+        self.step = step
+        self.call = call
+        self.tool = tool
+        self.agent = agent
+        self._text_only = text_only
+
+    @property
+    def name(self) -> str:
+        """The name the model emitted."""
+        return self.call.name
+
+    @property
+    def side_effecting(self) -> bool | None:
+        """What the tool is declared to be; None when nobody declared it."""
+        return self.tool.side_effecting if self.tool is not None else None
+
+    @property
+    def may_have_side_effect(self) -> bool:
+        """True unless the tool is declared read-only: an undeclared tool is treated as side-effecting."""
+        return self.side_effecting is not False
+
+    @cached_property
+    def parsed(self) -> strict_json.Parsed | None:
+        """The arguments as the model emitted them, strictly parsed; None when none were recorded.
+
+        Blank or `null` raw text is `{}`. Without raw text the recorded `arguments` stand as they are.
+        """
+        if self.call.arguments_raw is not None:
+            text = self.call.arguments_raw
+            return strict_json.Parsed({}) if text.strip() in EMPTY_RAW else strict_json.parse(text)
+        if self.call.arguments is not None:
+            return strict_json.Parsed(self.call.arguments)
+        return None
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The emitted arguments as an object, or None where they are absent, unreadable or no object."""
+        parsed = self.parsed
+        if parsed is None or parsed.problem == "unparseable" or not isinstance(parsed.value, dict):
+            return None
+        return parsed.value
+
+    @cached_property
+    def canonical_arguments(self) -> str:
+        """The key under which equal arguments are counted; unreadable text is its own key."""
+        parsed = self.parsed
+        if parsed is None:
+            return "absent"
+        if parsed.problem == "unparseable":
+            return f"text:{self.call.arguments_raw}"
+        return strict_json.canonical(parsed.value)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """Whether the call is an error, and which evidence said so."""
+        return decide_outcome(self.call, self.tool, text_only=self._text_only)
+
+    @property
+    def succeeded(self) -> bool:
+        """True when the call is known not to be an error."""
+        return self.outcome.is_error is False
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run as every check reads it."""
+
+    run: Trajectory
+    config: AttestConfig = field(default_factory=AttestConfig)
+    case: Case | None = None
+
+    @cached_property
+    def agent_config(self) -> AgentConfig:
+        """The settings of the run's own agent."""
+        return self.config.agent(self.run.agent)
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """The declared tools by name: the run's own, else the configuration's for a tool the run doesn't declare."""
+        tools = {tool.name: tool for tool in self.agent_config.tools or ()}
+        for tool in self.run.tools or ():
+            declared = tools.get(tool.name)
+            tools[tool.name] = tool if declared is None else _merged(tool, declared)
+        return tools
+
+    @cached_property
+    def allowed_tools(self) -> frozenset[str] | None:
+        """The tools the run may call; None allows all."""
+        allowed = self.run.allowed_tools if self.run.allowed_tools is not None else self.agent_config.allowed_tools
+        return None if allowed is None else frozenset(allowed)
+
+    @cached_property
+    def tool_fallbacks(self) -> Mapping[str, list[str]]:
+        """For each tool, the tools that can stand in for it."""
+        return {**self.agent_config.tool_fallbacks, **self.run.tool_fallbacks}
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """The recorded calls in step order."""
+        text_only = self.config.error_detection == "text"
+        found: list[Call] = []
+        for number, step in enumerate(self.run.steps):
+            if step.tool_call is not None:
+                agent = step.agent[-1] if step.agent else self.run.agent
+                tool = self.tools.get(step.tool_call.name)
+                found.append(Call(len(found), number, step.tool_call, tool, agent, text_only))
+        return found
+
+
+def _merged(recorded: Tool, configured: Tool) -> Tool:
+    """Let the configuration add what the record leaves at its default, and never contradict what it says."""
+    said = recorded.model_fields_set
+    added = {name: getattr(configured, name) for name in configured.model_fields_set - {"name"} if name not in said or getattr(recorded, name) is None}
+    return recorded.model_copy(update=added) if added else recorded

@@ -1,0 +1,173 @@
+"""Settings: everything attest.yaml can say, frozen and strict; unknown keys are refused.
+
+Read once, at the start, from `ATTEST_CONFIG`, `--config` or `config=`. A wrong file fails there and
+names the path of the field; nothing a span carries ever changes a setting.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from attest_otel.cases import Case
+from attest_otel.errors import ConfigError
+from attest_otel.rules import Rule
+from attest_otel.trajectory import Tool
+from attest_otel.verdict import VerdictPolicy
+from attest_otel.yaml_files import read_yaml, validate
+
+CONFIG_ENV = "ATTEST_CONFIG"
+
+CheckName = Literal[
+    "tool_use", "arguments", "expectations", "selection", "repetition", "actions", "provenance",
+    "policy", "injection", "faithfulness", "role", "coverage",
+]  # fmt: skip
+ErrorDetection = Literal["structured", "text"]
+Capture = Literal["off", "redacted", "full"]
+
+
+class Settings(BaseModel):
+    """What all settings share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class AgentConfig(Settings):
+    """One agent's tools, rules and cases; what a run recorded itself wins over it.
+
+    `cases` is the path of a cases file, relative to the configuration's own folder, or the cases.
+    """
+
+    allowed_tools: list[str] | None = None
+    tools: list[Tool] | None = None
+    tool_fallbacks: dict[str, list[str]] = Field(default_factory=dict)
+    rules: list[Rule] = Field(default_factory=list)
+    cases: str | list[Case] | None = None
+
+
+class Limits(Settings):
+    """The bounds of the live pipeline; every one has a unit in its name."""
+
+    max_open_runs: int = Field(default=1_000, ge=1)
+    max_spans_per_run: int = Field(default=10_000, ge=1)
+    max_value_bytes: int = Field(default=1_048_576, ge=64)
+    max_run_bytes: int = Field(default=16_777_216, ge=1_024)
+    max_total_bytes: int = Field(default=134_217_728, ge=1_024)
+    max_queue_runs: int = Field(default=2_048, ge=1)
+    max_decided_runs: int = Field(default=1_000, ge=1)
+    max_findings: int = Field(default=1_000, ge=1)
+    max_events_per_span: int = Field(default=100, ge=1, le=128)
+    max_evidence_chars: int = Field(default=500, ge=16)
+    max_conversations: int = Field(default=1_000, ge=1)
+    grace_seconds: float = Field(default=2.0, ge=0)
+    max_run_seconds: float = Field(default=900.0, gt=0)
+    check_deadline_seconds: float = Field(default=5.0, gt=0)
+    evaluation_deadline_seconds: float = Field(default=60.0, gt=0)
+    shutdown_seconds: float = Field(default=5.0, gt=0)
+
+
+class RedactionConfig(Settings):
+    """What is taken out of text before it leaves: built-in patterns, and the user's own (RE2 syntax)."""
+
+    enabled: bool = True
+    patterns: list[str] = Field(default_factory=list)
+    key_names: list[str] = Field(default_factory=list)
+
+
+class JudgeConfig(Settings):
+    """The grading model: absent, no question is asked. The key comes from the environment only."""
+
+    model: str | None = None
+    base_url: str | None = None
+    max_calls_per_run: int = Field(default=50, ge=0)
+    max_calls_per_minute: int = Field(default=600, ge=0)
+    max_calls_per_day: int = Field(default=50_000, ge=0)
+    max_tokens_per_run: int = Field(default=200_000, ge=0)
+    max_tokens_per_minute: int = Field(default=2_000_000, ge=0)
+    max_tokens_per_day: int = Field(default=100_000_000, ge=0)
+    max_concurrency: int = Field(default=8, ge=1)
+    timeout_seconds: float = Field(default=30.0, gt=0)
+    max_retries: int = Field(default=3, ge=0)
+    sample: float = Field(default=1.0, ge=0, le=1)
+    record: str | None = None
+    replay: str | None = None
+
+
+class ExportConfig(Settings):
+    """What goes out. `unsampled` sends runs that were recorded but not sampled, by their verdict."""
+
+    log_events: bool = False
+    unsampled: Literal["none", "all", "not_pass", "block"] = "none"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, data: Any) -> Any:
+        return {"unsampled": data} if isinstance(data, str) else data
+
+
+class AttestConfig(Settings):
+    """All settings. `checks=None` runs every check that can run."""
+
+    agents: dict[str, AgentConfig] = Field(default_factory=dict)
+    checks: list[CheckName] | None = None
+    error_detection: ErrorDetection = "structured"
+    verdict_policy: VerdictPolicy = Field(default_factory=VerdictPolicy)
+    capture: Capture = "redacted"
+    limits: Limits = Field(default_factory=Limits)
+    redaction: RedactionConfig = Field(default_factory=RedactionConfig)
+    judge: JudgeConfig | None = None
+    export: ExportConfig = Field(default_factory=ExportConfig)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a configuration file, and the cases files it names.
+
+        Raises:
+            ConfigError: with the file and the path of each field that is wrong.
+        """
+        path = Path(path)
+        data = read_yaml(path)
+        return validate(cls, {} if data is None else data, str(path)).with_cases(path.parent)
+
+    def with_cases(self, folder: Path) -> Self:
+        """Return the same settings with every cases file they name read, relative to `folder` (ConfigError)."""
+        if not any(isinstance(agent.cases, str) for agent in self.agents.values()):
+            return self
+        return self.model_copy(update={"agents": {k: _with_cases(v, folder) for k, v in self.agents.items()}})
+
+    def agent(self, name: str | None) -> AgentConfig:
+        """Return the settings of an agent: its own, else those of `"*"`, else none."""
+        found = self.agents.get(name) if name is not None else None
+        return found or self.agents.get("*") or _NO_AGENT
+
+
+_NO_AGENT = AgentConfig()
+
+
+def resolve_config(config: AttestConfig | str | Path | dict[str, Any] | None) -> AttestConfig:
+    """Return the settings from any form a caller may give; None reads the file that `ATTEST_CONFIG` names.
+
+    Raises:
+        ConfigError: what was given cannot be used.
+    """
+    if isinstance(config, AttestConfig):
+        return config.with_cases(Path())
+    if config is None:
+        named = os.environ.get(CONFIG_ENV)
+        return AttestConfig.load(named) if named else AttestConfig()
+    if isinstance(config, dict):
+        return validate(AttestConfig, config, "config").with_cases(Path())
+    if isinstance(config, str | Path):
+        return AttestConfig.load(config)
+    raise ConfigError(f"config: expected an AttestConfig, a path or a mapping, got {type(config).__name__}")
+
+
+def _with_cases(agent: AgentConfig, folder: Path) -> AgentConfig:
+    if not isinstance(agent.cases, str):
+        return agent
+    from attest_otel.cases import load_cases  # noqa: PLC0415  # cases are read only where a file names them
+
+    return agent.model_copy(update={"cases": load_cases(folder / agent.cases)})

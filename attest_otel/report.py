@@ -1,0 +1,99 @@
+"""The report of one run: results, verdict, scores, and what blocked.
+
+Source: the grader's page on reports. A report built by hand gets the verdict the default policy would
+give it. Its JSON is deterministic: same results, same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from attest_otel.findings import CheckResult, Disposition, Finding
+from attest_otel.verdict import VerdictPolicy, strictest
+
+
+def package_version() -> str:
+    """Return the installed version of attest-otel, or 0 where it runs from a bare checkout."""
+    try:
+        return version("attest-otel")
+    except PackageNotFoundError:
+        return "0"
+
+
+class Report(BaseModel):
+    """What all checks say of one run.
+
+    `passed`: the verdict is pass. `checks_passed`: every check passed, even if something needs
+    review. `overall_score`: the mean of the scores that aren't null. `revision` counts up when late
+    spans supersede an earlier report.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run_id: str | None = None
+    agent: str | None = None
+    case_id: str | None = None
+    verdict: Disposition = "pass"
+    passed: bool = True
+    checks_passed: bool = True
+    overall_score: float | None = None
+    scores: dict[str, float | None] = Field(default_factory=dict)
+    blocking: list[dict[str, str | None]] = Field(default_factory=list)
+    results: list[CheckResult] = Field(default_factory=list)
+    revision: int = 0
+    incomplete: list[str] = Field(default_factory=list)
+    policy_hash: str | None = None
+    version: str = Field(default_factory=package_version)
+
+    @model_validator(mode="after")
+    def _derive(self) -> Self:
+        """Fill what follows from the results; findings that no policy has seen get the default one's disposition."""
+        if any(f.disposition is None for r in self.results for f in r.findings):
+            self._set(results=VerdictPolicy().apply(self.results))
+        verdict = strictest(f.disposition or "pass" for f in self.findings())
+        scores = {r.check: r.score for r in self.results}
+        graded = [s for s in scores.values() if s is not None]
+        self._set(
+            verdict=verdict,
+            passed=verdict == "pass",
+            checks_passed=all(r.passed for r in self.results),
+            scores=scores,
+            overall_score=sum(graded) / len(graded) if graded else None,
+            blocking=[
+                {"check": r.check, "verdict": f.verdict, "subject": f.subject}
+                for r in self.results
+                for f in r.findings
+                if f.disposition == "block"
+            ],
+        )
+        return self
+
+    def findings(self) -> list[Finding]:
+        """Return all findings in the order of their checks."""
+        return [finding for result in self.results for finding in result.findings]
+
+    def result(self, check: str) -> CheckResult | None:
+        """Return one check's result, or None where it did not run."""
+        return next((r for r in self.results if r.check == check), None)
+
+    def to_json(self) -> str:
+        """Return the report as one line of JSON."""
+        return dump_json(self.model_dump())
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def dump_json(data: Any) -> str:
+    """Write plain data as one line of JSON: readable where UTF-8 can say it, escaped where it can't."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(data, separators=(",", ":"), default=str)
+    return text
