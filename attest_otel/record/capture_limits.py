@@ -1,0 +1,37 @@
+"""How much of a response the provider-bytes capture holds, and how it says that something was left out."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+_log = logging.getLogger("attest_otel.record")
+_said: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLimits:
+    """How much of one response is held or followed; over a limit, a call is noted as not captured.
+
+    `max_response_bytes` holds for a JSON body, and for all open inputs of a stream together;
+    `max_stream_bytes` for how far a stream is followed after content decoding.
+    """
+
+    max_response_bytes: int = 16 * 1024 * 1024
+    max_input_bytes: int = 1024 * 1024
+    max_event_bytes: int = 4 * 1024 * 1024
+    max_stream_bytes: int = 256 * 1024 * 1024
+    max_open_inputs: int = 128
+
+
+def log_once(what: str) -> None:
+    """Warn, the first time in this process, that raw tool inputs were left out; `what` carries no content."""
+    if what in _said:
+        return
+    _said.add(what)
+    _log.warning("raw tool inputs of a response were not recorded: %s (said once)", what)
+
+
+def log_fault_once(where: str, fault: Exception) -> None:
+    """Warn once about an internal fault, by its type only: the texts of exceptions carry content."""
+    log_once(f"{type(fault).__name__} {where}")

@@ -1,0 +1,94 @@
+"""Cut values out of JSON text without touching them.
+
+The text between a value's first and last character is what the provider wrote: number spelling, escapes,
+duplicate keys, key order and spacing. Values are skipped by the standard library's own scanner, so that
+exactly the texts an application can parse can be cut: `NaN` and lone surrogates included, which msgspec
+refuses. Malformed text raises ValueError, text nested too deeply RecursionError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+Span = tuple[int, int]
+
+
+def object_members(text: str, start: int = 0) -> dict[str, Span]:
+    """Return where each member's value of the object at `start` stands; of duplicate keys the last.
+
+    Raises:
+        ValueError: there is no well-formed object at `start`.
+    """
+    members: dict[str, Span] = {}
+    at = _open(text, start, "{")
+    while text[at : at + 1] != "}":
+        key, end = _SCANNER.raw_decode(text, at)
+        if not isinstance(key, str):
+            raise ValueError(f"expected a string as key at character {at}")  # noqa: TRY004
+        value = _value(text, _expect(text, _after_space(text, end), ":"))
+        members[key] = value
+        at = _next(text, value[1], "}")
+    return members
+
+
+def array_elements(text: str, start: int = 0) -> list[Span]:
+    """Return where each element of the array at `start` stands.
+
+    Raises:
+        ValueError: there is no well-formed array at `start`.
+    """
+    elements: list[Span] = []
+    at = _open(text, start, "[")
+    while text[at : at + 1] != "]":
+        elements.append(_value(text, at))
+        at = _next(text, elements[-1][1], "]")
+    return elements
+
+
+def string_at(text: str, span: Span | None) -> str | None:
+    """Return the string that stands at `span`, or None where something else does."""
+    if span is None or text[span[0]] != '"':
+        return None
+    value = json.loads(text[span[0] : span[1]])
+    return value if isinstance(value, str) else None
+
+
+def _nothing(_: object) -> None:
+    """Stand for a value that nobody looks at: no number is too long to skip."""
+
+
+_SCANNER = json.JSONDecoder(
+    object_pairs_hook=_nothing, parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing
+)
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+def _expect(text: str, at: int, character: str) -> int:
+    if text[at : at + 1] != character:
+        raise ValueError(f"expected {character} at character {at}")
+    return at + 1
+
+
+def _open(text: str, start: int, bracket: str) -> int:
+    return _after_space(text, _expect(text, _after_space(text, start), bracket))
+
+
+def _value(text: str, at: int) -> Span:
+    begin = _after_space(text, at)
+    return begin, _SCANNER.raw_decode(text, begin)[1]
+
+
+def _next(text: str, end: int, closing: str) -> int:
+    at = _after_space(text, end)
+    if text[at : at + 1] == closing:
+        return at
+    at = _after_space(text, _expect(text, at, ","))
+    if text[at : at + 1] == closing:
+        raise ValueError(f"expected a value at character {at}")
+    return at
