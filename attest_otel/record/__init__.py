@@ -1,0 +1,1 @@
+"""The agent's side: agent runs, tool spans, the dispatcher's wrapper, the provider's bytes."""
