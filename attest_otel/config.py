@@ -12,14 +12,13 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from attest_otel.attributes import CONFIG_ENV
 from attest_otel.cases import Case
 from attest_otel.errors import ConfigError
 from attest_otel.rules import Rule
 from attest_otel.trajectory import Tool
 from attest_otel.verdict import VerdictPolicy
 from attest_otel.yaml_files import read_yaml, validate
-
-CONFIG_ENV = "ATTEST_CONFIG"
 
 CheckName = Literal[
     "tool_use", "arguments", "expectations", "selection", "repetition", "actions", "provenance",

@@ -1,0 +1,90 @@
+"""Where raw content passes from the recorder to whoever grades it, beside the span.
+
+A span shows what `capture` allows and what the SDK's limits leave; checks must see everything. So the
+recorder offers the full values, under the names of the span's attributes, to every receiver
+subscribed here. Receivers are held weakly, called without a lock, and may not raise. The recorder
+knows no processor; a processor that wants content, or answers for a run's report, subscribes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from opentelemetry.trace import SpanContext
+
+from attest_otel.report import Report
+
+
+class Waiter(Protocol):
+    """A claim on the report of one run."""
+
+    def wait(self, timeout: float | None) -> Report:
+        """Return the report, or raise ReportTimeoutError after `timeout` seconds."""
+
+    async def wait_async(self, timeout: float | None) -> Report:
+        """Do the same under asyncio or trio, without blocking the event loop."""
+
+
+class Receiver(Protocol):
+    """What a processor offers the recorder."""
+
+    def accept_content(self, trace_id: int, span_id: int, attributes: Mapping[str, Any]) -> None:
+        """Keep the full values of a span that has not ended yet; never raises, never blocks."""
+
+    def report_waiter(self, trace_id: int, span_id: int) -> Waiter | None:
+        """Return a waiter for the run whose root span this is, or None when the run is not ours."""
+
+
+_lock = threading.Lock()
+_receivers: tuple[weakref.ref[Receiver], ...] = ()
+
+
+def subscribe(receiver: Receiver) -> None:
+    """Let a receiver have the content of all spans recorded from here on; held weakly, once."""
+    global _receivers  # noqa: PLW0603  # replaced whole, so that readers need no lock
+    with _lock:
+        alive = tuple(ref for ref in _receivers if ref() not in (None, receiver))
+        _receivers = (*alive, weakref.ref(receiver))
+
+
+def unsubscribe(receiver: Receiver) -> None:
+    """Stop giving a receiver content."""
+    global _receivers  # noqa: PLW0603
+    with _lock:
+        _receivers = tuple(ref for ref in _receivers if ref() not in (None, receiver))
+
+
+def wanted() -> bool:
+    """Return whether anybody wants content."""
+    return bool(_receivers)
+
+
+def offer(context: SpanContext, attributes: Mapping[str, Any]) -> None:
+    """Hand the full values of a span's attributes to every receiver."""
+    for ref in _receivers:
+        receiver = ref()
+        if receiver is not None:
+            receiver.accept_content(context.trace_id, context.span_id, attributes)
+
+
+def waiter_for(context: SpanContext) -> Waiter | None:
+    """Return a waiter for the report of the run with this root span, or None when nobody grades it."""
+    for ref in _receivers:
+        receiver = ref()
+        waiter = receiver.report_waiter(context.trace_id, context.span_id) if receiver is not None else None
+        if waiter is not None:
+            return waiter
+    return None
+
+
+def _reset_after_fork() -> None:
+    global _lock  # noqa: PLW0603  # the parent's lock may have been held at the fork
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)
