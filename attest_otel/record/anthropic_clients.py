@@ -54,9 +54,7 @@ class AsyncNotingClient(anthropic.DefaultAsyncHttpxClient):
         return response
 
 
-def _watch(
-    request: httpx.Request, response: httpx.Response, store: ProviderBytes
-) -> ToolInputWatcher | None:
+def _watch(request: httpx.Request, response: httpx.Response, store: ProviderBytes) -> ToolInputWatcher | None:
     """Return a watcher for a body that is still to come; note a body that was read already."""
     try:
         if not _is_message(request, response):

@@ -57,5 +57,3 @@ def _input_of_block(text: str, start: int) -> tuple[str, str, str] | None:
         return None
     span = members.get("input")
     return None if span is None else (call_id, name, text[span[0] : span[1]])
-
-

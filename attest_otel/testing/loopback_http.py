@@ -61,11 +61,13 @@ class LoopbackServer(ThreadingHTTPServer):
         self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Remember the connection and serve it in a thread of its own."""
         with self._connections_lock:
             self._connections.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
+        """Forget the connection and end it."""
         with self._connections_lock:
             self._connections.discard(request)
         super().shutdown_request(request)
@@ -77,7 +79,8 @@ class LoopbackServer(ThreadingHTTPServer):
                 _cut(connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), OSError):  # clients may leave at any time
+        """Report what is not a client's leaving, which it may do at any time."""
+        if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 

@@ -52,6 +52,8 @@ def render(answer: Answer, request: Mapping[str, Any], number: int) -> Rendered:
         end = answer.wire.line_end
         events = [_event(text, end) for text in _stream(answer, model, number)]
         return _rendered(answer, 200, STREAM_TYPE, events, {}, streamed=True)
+    if answer.stream_error is not None:
+        return render(answer.stream_error, request, number)
     return _rendered(answer, 200, JSON_TYPE, [_body(answer, model, number).encode()], {})
 
 
@@ -136,6 +138,9 @@ def _stream(reply: Reply, model: str, number: int) -> Iterator[str]:
         for delta in _deltas(block, reply):
             yield f'{{"type":"content_block_delta","index":{index},"delta":{_json(delta)}}}'
         yield f'{{"type":"content_block_stop","index":{index}}}'
+    if reply.stream_error is not None:
+        yield _failure_body(reply.stream_error)
+        return
     end = _json({"stop_reason": reply.reason, "stop_sequence": None})
     yield f'{{"type":"message_delta","delta":{end},"usage":{_usage(reply, reply.output_tokens)}}}'
     yield '{"type":"message_stop"}'

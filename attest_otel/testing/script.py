@@ -80,6 +80,8 @@ class Reply:
         input_tokens, output_tokens: the usage it reports.
         model, id: None means the request's model, and a number.
         delta_chars: how many characters each streamed delta carries; several sizes take turns.
+        stream_error: in a stream, sent as an `error` event in place of the message's end; otherwise the
+            answer itself.
         wire: how it travels.
     """
 
@@ -90,6 +92,7 @@ class Reply:
     model: str | None = None
     id: str | None = None
     delta_chars: int | Sequence[int] = 16
+    stream_error: Failure | None = None
     wire: Wire = field(default_factory=Wire)
 
     def __post_init__(self) -> None:
