@@ -1,0 +1,1 @@
+"""Tests of attest_otel: the rooms of the package, mirrored."""

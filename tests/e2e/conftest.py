@@ -1,0 +1,27 @@
+"""The running stack, once a session; without its parts the tests are left out and say why, or fail where required."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.parts import COLLECTOR, JAEGER, PROMETHEUS, is_built, is_required
+from tests.e2e.stack import Stack, running_stack
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Jaeger, Prometheus and the Collector, ready; see `tests.e2e.stack.Stack` for their addresses."""
+    if reasons := missing_parts():
+        (pytest.fail if is_required() else pytest.skip)("; ".join(reasons))
+    with running_stack(tmp_path_factory.mktemp("stack")) as running:
+        yield running
+
+
+def missing_parts() -> list[str]:
+    """What the stack lacks on this machine, each with how to get it."""
+    needed = [part for part in (JAEGER, PROMETHEUS, COLLECTOR) if not is_built(part)]
+    tools = [reason for part in needed for reason in part.missing_tools()]
+    builds = [f"{part.name} {part.version} is not built: run `python -m tests.e2e.build`" for part in needed]
+    return tools + builds
