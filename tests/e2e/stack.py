@@ -220,7 +220,9 @@ def _process(service: Service, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {"PATH": os.defpath, "HOME": str(home), **service.environment}
     with (
         _log(service, home).open("wb") as log,
-        subprocess.Popen(service.command, cwd=home, env=environment, stdout=log, stderr=log) as process,
+        subprocess.Popen(
+            service.command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        ) as process,
     ):
         try:
             yield process

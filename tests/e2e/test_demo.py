@@ -49,13 +49,14 @@ def demo(request: pytest.FixtureRequest, stack: Stack) -> Demo:
     return Demo(service, done.returncode, done.stdout)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def trace(stack: Stack, demo: Demo) -> StoredTrace:
     """The demo's trace, found by its verdict."""
+    assert demo.exit_code == 0, demo.output
     try:
         return find_trace(stack, demo.service, tags={"attest.verdict": "block"}, spans=5)
     except AssertionError as error:
-        raise AssertionError(f"{error}\n--- the demo, exit code {demo.exit_code}\n{demo.output}") from error
+        raise AssertionError(f"{error}\n--- what the demo printed\n{demo.output}") from error
 
 
 def test_the_demo_says_block(demo: Demo) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from opentelemetry import metrics
+from opentelemetry._logs import LogRecord
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 from opentelemetry.sdk.metrics import Counter, MeterProvider
 from opentelemetry.sdk.metrics.export import AggregationTemporality, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
@@ -25,6 +31,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 # Duplicate keys, an exponent, an escape, 19 digits, order and spacing: what a re-serialisation anywhere would lose.
 ARGUMENTS = '{"order_id":"ORD-448192",  "amount_cents": 42, "amount_cents":4.2e1, "note":"caf\\u00e9 ☕", "id": 9007199254740993001}'
+
+INSTANCE = "instance-1"
 
 
 @pytest.fixture
@@ -93,6 +101,7 @@ def test_a_counter_arrives_under_its_prometheus_name(
         "__name__": "attest_runs_total",
         "attest_verdict": "block",
         "gen_ai_agent_name": "refund-agent",
+        "instance": INSTANCE,
         "job": service,
     }
 
@@ -120,6 +129,26 @@ def test_deltas_are_summed_up(stack: Stack, service: str, delta_meters: MeterPro
     wait_for_value(stack, f'attest_runs_total{{attest_verdict="block", job="{service}"}}', 2)
 
 
+def test_log_events_are_kept(stack: Stack, service: str) -> None:
+    """A log event of a finding is kept as OTLP JSON, its attributes unchanged."""
+    provider = LoggerProvider(resource=_resource(service))
+    exporter = OTLPLogExporter(endpoint=f"{stack.otlp_http_endpoint}/v1/logs")
+    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    attributes = {"attest.evidence": ARGUMENTS}
+    record = LogRecord(event_name="gen_ai.evaluation.result", attributes=attributes)
+    provider.get_logger("attest-otel-e2e").emit(record)
+    provider.shutdown()
+
+    def look() -> list[Any]:
+        resources = [resource for request in _kept_requests(stack) for resource in request["resourceLogs"]]
+        return [resource for resource in resources if service in str(resource)]
+
+    (kept,) = eventually(look, stack.logs)
+    (found,) = kept["scopeLogs"][0]["logRecords"]
+    assert found["eventName"] == "gen_ai.evaluation.result"
+    assert found["attributes"] == [{"key": "attest.evidence", "value": {"stringValue": ARGUMENTS}}]
+
+
 def test_prometheus_watches_the_collector(stack: Stack) -> None:
     """Prometheus finds the Collector's own metrics where its configuration says."""
 
@@ -130,8 +159,16 @@ def test_prometheus_watches_the_collector(stack: Stack) -> None:
     eventually(look, stack.logs)
 
 
+def _kept_requests(stack: Stack) -> list[Any]:
+    """The requests in the events file, which appears with the first; a line still being written is left out."""
+    if not stack.events_file.exists():
+        return []
+    whole_lines, _, _ = stack.events_file.read_text(encoding="utf-8").rpartition("\n")
+    return [json.loads(line) for line in whole_lines.splitlines()]
+
+
 def _send_handmade_trace(service: str, exporter: SpanExporter) -> None:
-    provider = TracerProvider(resource=Resource.create({"service.name": service}))
+    provider = TracerProvider(resource=_resource(service))
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracer = provider.get_tracer("attest-otel-e2e")
     with tracer.start_as_current_span("invoke_agent refund-agent"):
@@ -156,7 +193,11 @@ def _meter_provider(stack: Stack, service: str, temporality: AggregationTemporal
         endpoint=f"{stack.otlp_http_endpoint}/v1/metrics", preferred_temporality={Counter: temporality}
     )
     reader = PeriodicExportingMetricReader(exporter, export_interval_millis=3_600_000)
-    return MeterProvider(metric_readers=[reader], resource=Resource.create({"service.name": service}))
+    return MeterProvider(metric_readers=[reader], resource=_resource(service))
+
+
+def _resource(service: str) -> Resource:
+    return Resource.create({"service.name": service, "service.instance.id": INSTANCE})
 
 
 def _runs(meters: MeterProvider) -> metrics.Counter:
