@@ -14,25 +14,28 @@ import re
 Span = tuple[int, int]
 
 
-def object_members(text: str, start: int = 0) -> dict[str, Span]:
+def document_members(text: str) -> dict[str, Span]:
+    """Return where each member's value of a document that is one object stands.
+
+    Raises:
+        ValueError: the text is anything else, or more.
+    """
+    members, end = _members(text, 0)
+    if _after_space(text, end) != len(text):
+        raise ValueError(f"expected nothing more at character {end}")
+    return members
+
+
+def object_members(text: str, start: int) -> dict[str, Span]:
     """Return where each member's value of the object at `start` stands; of duplicate keys the last.
 
     Raises:
         ValueError: there is no well-formed object at `start`.
     """
-    members: dict[str, Span] = {}
-    at = _open(text, start, "{")
-    while text[at : at + 1] != "}":
-        key, end = _SCANNER.raw_decode(text, at)
-        if not isinstance(key, str):
-            raise ValueError(f"expected a string as key at character {at}")  # noqa: TRY004
-        value = _value(text, _expect(text, _after_space(text, end), ":"))
-        members[key] = value
-        at = _next(text, value[1], "}")
-    return members
+    return _members(text, start)[0]
 
 
-def array_elements(text: str, start: int = 0) -> list[Span]:
+def array_elements(text: str, start: int) -> list[Span]:
     """Return where each element of the array at `start` stands.
 
     Raises:
@@ -52,6 +55,19 @@ def string_at(text: str, span: Span | None) -> str | None:
         return None
     value = json.loads(text[span[0] : span[1]])
     return value if isinstance(value, str) else None
+
+
+def _members(text: str, start: int) -> tuple[dict[str, Span], int]:
+    members: dict[str, Span] = {}
+    at = _open(text, start, "{")
+    while text[at : at + 1] != "}":
+        key, end = _SCANNER.raw_decode(text, at)
+        if not isinstance(key, str):
+            raise ValueError(f"expected a string as key at character {at}")  # noqa: TRY004
+        value = _value(text, _expect(text, _after_space(text, end), ":"))
+        members[key] = value
+        at = _next(text, value[1], "}")
+    return members, at + 1
 
 
 def _nothing(_: object) -> None:

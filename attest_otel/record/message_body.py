@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attest_otel.record.capture_limits import CaptureLimits, log_once
-from attest_otel.record.json_cut import array_elements, object_members, string_at
+from attest_otel.record.json_cut import array_elements, document_members, object_members, string_at
 from attest_otel.record.provider_bytes import ProviderBytes
 
 
@@ -42,7 +42,7 @@ class BodyReader:
 
 
 def _inputs_of_message(text: str) -> list[tuple[str, str, str]]:
-    members = object_members(text)
+    members = document_members(text)
     if string_at(text, members.get("type")) != "message" or "content" not in members:
         return []
     blocks = array_elements(text, members["content"][0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attest_otel.record.capture_limits import CaptureLimits
-from attest_otel.record.json_cut import object_members
+from attest_otel.record.json_cut import document_members, object_members
 from attest_otel.record.provider_bytes import ProviderBytes
 from attest_otel.record.sse import EventStream, OversizedEvent
 
@@ -152,7 +152,7 @@ _WORDS = (b"input_json_delta", b"content_block_start", b"content_block_stop", b"
 def _initial_input(data: bytes) -> str:
     """Cut out the input that some servers give whole in the block's start, in place of pieces."""
     text = data.decode("utf-8")
-    block = object_members(text, object_members(text)["content_block"][0])
+    block = object_members(text, document_members(text)["content_block"][0])
     start, end = block["input"]
     return text[start:end]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel.record.json_cut import array_elements, object_members, string_at
+from attest_otel.record.json_cut import array_elements, document_members, string_at
 
 VALUES = [
     "4200.0",
@@ -30,7 +30,7 @@ VALUES = [
 def test_a_member_is_cut_as_it_stands(value: str) -> None:
     """Spelling, spacing, escapes and duplicate keys survive."""
     text = f' {{"x" : {value}\n, "y":[{value}]}} '
-    start, end = object_members(text)["x"]
+    start, end = document_members(text)["x"]
     assert text[start:end] == value
 
 
@@ -38,13 +38,13 @@ def test_a_member_is_cut_as_it_stands(value: str) -> None:
 def test_an_element_is_cut_as_it_stands(value: str) -> None:
     """The same holds for arrays."""
     text = f"[ {value} , {value}]"
-    assert [text[start:end] for start, end in array_elements(text)] == [value, value]
+    assert [text[start:end] for start, end in array_elements(text, 0)] == [value, value]
 
 
 def test_of_duplicate_keys_the_last_counts() -> None:
     """As in every parser that an application uses."""
     text = '{"a": 1, "\\u0061": 2}'
-    start, end = object_members(text)["a"]
+    start, end = document_members(text)["a"]
     assert text[start:end] == "2"
 
 
@@ -60,6 +60,7 @@ def test_of_duplicate_keys_the_last_counts() -> None:
         '{"a":1 "b":2}',
         "{1:2}",
         "{a:1}",
+        "{} x",
         "[1]",
         '{"a":1',
         '{"a" 1}',
@@ -68,20 +69,20 @@ def test_of_duplicate_keys_the_last_counts() -> None:
 def test_a_malformed_object_raises_value_error(text: str) -> None:
     """What no parser accepts is not cut."""
     with pytest.raises(ValueError, match=r".+"):
-        object_members(text)
+        document_members(text)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[", "[1", "[1,]", "[,]", "[1 2]"])
 def test_a_malformed_array_raises_value_error(text: str) -> None:
     """What no parser accepts is not cut."""
     with pytest.raises(ValueError, match=r".+"):
-        array_elements(text)
+        array_elements(text, 0)
 
 
 def test_string_at_gives_strings_only() -> None:
     """Numbers, objects and absent members are no strings."""
     text = '{"a": "\\u00e9", "b": 1}'
-    members = object_members(text)
+    members = document_members(text)
     assert [string_at(text, members.get(key)) for key in "abc"] == ["é", None, None]
 
 
@@ -98,5 +99,5 @@ def test_every_cut_is_the_members_own_text(
 ) -> None:
     """For any JSON, what is cut at a key parses to that key's value."""
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
-    cut = {key: json.loads(text[start:end]) for key, (start, end) in object_members(text).items()}
+    cut = {key: json.loads(text[start:end]) for key, (start, end) in document_members(text).items()}
     assert repr(cut) == repr(value)
