@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-SCOPE: Final = "attest_otel"
+# Instrumentation scopes. What RECORD_SCOPE makes is graded; what the other two make never is.
+RECORD_SCOPE: Final = "attest_otel.record"
+EVALUATION_SCOPE: Final = "attest_otel.evaluation"
+JUDGE_SCOPE: Final = "attest_otel.judge"
 
 # Environment.
 CONFIG_ENV: Final = "ATTEST_CONFIG"

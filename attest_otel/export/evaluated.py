@@ -13,6 +13,7 @@ from typing import Protocol
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
+from attest_otel.findings import CheckResult
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 
@@ -21,10 +22,12 @@ from attest_otel.trajectory import Trajectory
 class Evaluated:
     """One run with its report.
 
-    `root` is the context of the run's root span, the parent of the evaluation span. `lag_seconds` is
-    the time from the run's end to the verdict. `check_seconds` is how long each check took. `spans`
-    are the run's own ended spans, for sinks that export what was recorded but not sampled.
-    `first` is False for a report that adds to one sent before (a model's findings, a later revision).
+    A run may be sent more than once: its deterministic findings at once (`final` False while a model
+    is still reading), everything when all checks are in, and again as a revision when late spans
+    supersede it. `fresh` names the checks whose results were not sent before; None means all.
+    `root` is the context of the run's root span, the parent of the evaluation span; `lag_seconds` the
+    time from the run's end to this report; `check_seconds` how long each check took; `spans` the
+    run's own ended spans, for a sink that exports what was recorded but not sampled.
     """
 
     run: Trajectory
@@ -33,7 +36,12 @@ class Evaluated:
     lag_seconds: float | None = None
     check_seconds: Mapping[str, float] = field(default_factory=dict)
     spans: tuple[ReadableSpan, ...] = ()
-    first: bool = True
+    final: bool = True
+    fresh: frozenset[str] | None = None
+
+    def fresh_results(self) -> list[CheckResult]:
+        """Return the results that were not sent before."""
+        return [r for r in self.report.results if self.fresh is None or r.check in self.fresh]
 
 
 class Sink(Protocol):

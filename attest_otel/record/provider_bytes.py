@@ -99,6 +99,20 @@ class ProviderBytes:
                 return noted
         return None
 
+    def take_by_name(self, name: str, matches: Callable[[str], bool]) -> NotedInput | None:
+        """Remove and return the oldest note of this tool that `matches` accepts, whatever its call id.
+
+        For dispatchers that are not told the id. Where no text matches and just one waits, it is that one:
+        the handler got something else than the model emitted. Among several, nothing tells which: None.
+        """
+        with self._lock:
+            waiting = [note for note in self._notes.values() if note.key[1] == name][:MAX_CANDIDATES]
+        texts = [note for note in waiting if note.noted.text is not None]
+        matching = next((note for note in texts if matches(note.noted.text or "")), None)
+        if matching is None and len(waiting) == 1:
+            matching = waiting[0]
+        return None if matching is None else self.take(matching.key[0], name, matches)
+
     @property
     def evicted(self) -> int:
         """How many notes left because a limit was reached."""
@@ -207,3 +221,10 @@ def take(call_id: str, name: str, matches: Callable[[str], bool] | None = None) 
     store = current_store.get()
     noted = store.take(call_id, name, matches) if store is not None else None
     return noted if noted is not None else fallback_store.take(call_id, name, matches)
+
+
+def take_by_name(name: str, matches: Callable[[str], bool]) -> NotedInput | None:
+    """Take a note by tool name alone, as `ProviderBytes.take_by_name`: the current run's first, then the fallback's."""
+    store = current_store.get()
+    noted = store.take_by_name(name, matches) if store is not None else None
+    return noted if noted is not None else fallback_store.take_by_name(name, matches)

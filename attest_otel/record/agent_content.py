@@ -1,0 +1,73 @@
+"""The content of an agent span: task, instructions, tools, answer, as the GenAI conventions write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from attest_otel import attributes as names
+from attest_otel.report import dump_json
+
+if TYPE_CHECKING:
+    from attest_otel.record.agent_run import AgentRun
+
+Show = Callable[[str], str | None]
+
+
+def agent_content(run: AgentRun, show: Show) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a run's attributes in full, and as its span may show them."""
+    full: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
+    for name, text, form in (
+        (names.INPUT_MESSAGES, run.task, _user_message),
+        (names.SYSTEM_INSTRUCTIONS, run.system_prompt, _instructions),
+        (names.OUTPUT_MESSAGES, run.final_answer, _answer),
+    ):
+        if text is None:
+            continue
+        full[name] = form(text)
+        visible = show(text)
+        if visible is not None:
+            shown[name] = form(visible)
+    for name, text in _settings(run).items():
+        full[name] = text
+        visible = show(text)
+        if visible is not None:
+            shown[name] = visible
+    return full, shown
+
+
+def _settings(run: AgentRun) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if run.tools is not None:
+        tools = list(run.tools)
+        found[names.TOOLS] = dump_json([tool.model_dump(exclude_unset=True) for tool in tools])
+        found[names.TOOL_DEFINITIONS] = dump_json([_definition(tool.name, tool.description, tool.input_schema) for tool in tools])
+    if run.allowed_tools is not None:
+        found[names.ALLOWED_TOOLS] = dump_json(run.allowed_tools)
+    if run.tool_fallbacks:
+        found[names.TOOL_FALLBACKS] = dump_json(run.tool_fallbacks)
+    if run.artifacts:
+        found[names.ARTIFACTS] = dump_json([artifact.model_dump(exclude_unset=True) for artifact in run.artifacts])
+    return found
+
+
+def _definition(name: str, description: str | None, schema: dict[str, Any] | None) -> dict[str, Any]:
+    definition: dict[str, Any] = {"type": "function", "name": name}
+    if description is not None:
+        definition["description"] = description
+    if schema is not None:
+        definition["parameters"] = schema
+    return definition
+
+
+def _user_message(text: str) -> str:
+    return dump_json([{"role": "user", "parts": [{"type": "text", "content": text}]}])
+
+
+def _instructions(text: str) -> str:
+    return dump_json([{"type": "text", "content": text}])
+
+
+def _answer(text: str) -> str:
+    return dump_json([{"role": "assistant", "parts": [{"type": "text", "content": text}], "finish_reason": "stop"}])

@@ -1,0 +1,214 @@
+"""One run of an agent, recorded: the span `invoke_agent {name}` around the loop as it was.
+
+    with agent_run("refund-agent", task=question, tools=tools) as run:
+        ...
+        run.final_answer = text
+    report = run.report(timeout=5)
+
+Works with `with` and `async with`, in threads and tasks. What it records is what the checks read; a
+fault of the recorder never reaches the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Any, Self
+
+from opentelemetry import baggage, context
+from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+
+from attest_otel import attributes as names
+from attest_otel import content
+from attest_otel.errors import ReportTimeoutError
+from attest_otel.record import settings
+from attest_otel.record.agent_content import agent_content
+from attest_otel.record.capture_limits import log_fault_once
+from attest_otel.record.provider_bytes import ProviderBytes, current_store
+from attest_otel.record.tool_span import ToolCallRecorder
+from attest_otel.report import Report
+from attest_otel.trajectory import Artifact, Tool
+
+MAX_ID_CHARS = 256
+
+current_run: ContextVar[AgentRun | None] = ContextVar("attest_otel_run", default=None)
+
+
+class AgentRun:
+    """A run being recorded. Set `final_answer` (and `artifacts`) inside the block; ask for the report after it."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        task: str | None,
+        system_prompt: str | None = None,
+        tools: Iterable[Tool] | None = None,
+        allowed_tools: Iterable[str] | None = None,
+        tool_fallbacks: Mapping[str, Iterable[str]] | None = None,
+        conversation_id: str | None = None,
+        case_id: str | None = None,
+    ) -> None:
+        self.name = name
+        self.task = task
+        self.system_prompt = system_prompt
+        self.tools = tools
+        self.allowed_tools = None if allowed_tools is None else list(allowed_tools)
+        self.tool_fallbacks = {tool: list(others) for tool, others in (tool_fallbacks or {}).items()}
+        self.conversation_id = conversation_id
+        self.case_id = case_id
+        self.final_answer: str | None = None
+        self.artifacts: list[Artifact] = []
+        self._waiter: content.Waiter | None = None
+        self._entered = self._ended = False
+        self._open: list[ToolCallRecorder] = []
+
+    def tool_call(
+        self, name: str, arguments_raw: str | None = None, call_id: str | None = None, *, arguments: Any = None
+    ) -> ToolCallRecorder:
+        """Record a call by hand.
+
+        Args:
+            name: the tool's name as the model emitted it.
+            arguments_raw: the provider's text, to the character.
+            call_id: the provider's id of the call.
+            arguments: parsed arguments, where there is no raw text.
+
+        Returns:
+            A context manager; set `output`, `received`, `is_error`, `exit_code` inside it. Without a
+            `with` block it closes with the run.
+        """
+        token = context.attach(set_span_in_context(self.span))
+        try:
+            recorder = ToolCallRecorder(name, arguments_raw, call_id=call_id, arguments=arguments)
+        finally:
+            context.detach(token)
+        self._open.append(recorder)
+        return recorder
+
+    def report(self, timeout: float | None = None) -> Report:
+        """Wait for the verdict.
+
+        Args:
+            timeout: seconds to wait; None waits for the pipeline's own deadlines.
+
+        Raises:
+            ReportTimeoutError: the run hasn't ended, nobody grades it, or no report came in time.
+        """
+        return self._claim().wait(timeout)
+
+    async def areport(self, timeout: float | None = None) -> Report:  # noqa: ASYNC109  # the face takes seconds, as `report` does
+        """Wait for the verdict under asyncio or trio; as `report`."""
+        return await self._claim().wait_async(timeout)
+
+    def __enter__(self) -> Self:
+        if self._entered:
+            raise RuntimeError("an agent run is entered once; make a new one for each run")
+        self._entered = True
+        self._start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        for recorder in self._open:
+            recorder.end()
+        try:
+            self._finish(error)
+        except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
+            log_fault_once("while recording an agent run", fault)
+        finally:
+            self._leave()
+            self.span.end()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.__exit__(kind, error, trace)
+
+    def _start(self) -> None:
+        if self.case_id is None:
+            carried = baggage.get_baggage(names.CASE_ID)
+            self.case_id = carried[:MAX_ID_CHARS] if isinstance(carried, str) else None
+        attributes: dict[str, Any] = {names.OPERATION_NAME: names.INVOKE_AGENT, names.AGENT_NAME: self.name}
+        for name, value in ((names.CONVERSATION_ID, self.conversation_id), (names.CASE_ID, self.case_id)):
+            if value is not None:
+                attributes[name] = value
+        tracer = settings.current().tracer()
+        self.span = tracer.start_span(f"invoke_agent {self.name[:MAX_ID_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes)
+        self._tokens: tuple[Token[Any], Token[Any], Token[Any]] = (
+            context.attach(set_span_in_context(self.span)),
+            current_run.set(self),
+            current_store.set(ProviderBytes()),
+        )
+
+    def _finish(self, error: BaseException | None) -> None:
+        if not self.span.is_recording():
+            return
+        setup = settings.current()
+        full, shown = agent_content(self, setup.shown)
+        self.span.set_attributes(shown)
+        if error is not None:
+            kind = type(error).__qualname__
+            self.span.set_attribute(names.ERROR_TYPE, kind)
+            self.span.set_status(Status(StatusCode.ERROR, kind))
+        span_context = self.span.get_span_context()
+        content.offer(span_context, full)
+        self._waiter = content.waiter_for(span_context)
+
+    def _leave(self) -> None:
+        in_context, run, store = self._tokens
+        try:
+            current_store.reset(store)
+            current_run.reset(run)
+        except ValueError:
+            return  # left in another context than it was entered in: that context's own values stand
+        context.detach(in_context)
+
+    def _claim(self) -> content.Waiter:
+        if not self._ended:
+            raise ReportTimeoutError(f"run {self.name!r} has not ended: ask for its report after the `with` block")
+        if self._waiter is None:
+            raise ReportTimeoutError(
+                f"nobody grades run {self.name!r}: no AttestSpanProcessor is installed, or the sampler dropped its spans"
+            )
+        return self._waiter
+
+
+def agent_run(
+    name: str,
+    *,
+    task: str | None,
+    system_prompt: str | None = None,
+    tools: Iterable[Tool] | None = None,
+    allowed_tools: Iterable[str] | None = None,
+    tool_fallbacks: Mapping[str, Iterable[str]] | None = None,
+    conversation_id: str | None = None,
+    case_id: str | None = None,
+) -> AgentRun:
+    """Return a context manager, sync and async, that records one run of an agent.
+
+    Args:
+        name: the agent's name; its rules and cases are found by it.
+        task: what the user asked.
+        system_prompt: the agent's instructions.
+        tools: the registered tools, usually a `Tools`.
+        allowed_tools: names the run may call; None allows every tool, an empty list none.
+        tool_fallbacks: for each tool, the tools that can stand in for it when it errors.
+        conversation_id: joins the runs of one conversation.
+        case_id: the case whose expectations this run must meet; by default the baggage entry
+            `attest.case_id`.
+    """
+    return AgentRun(
+        name,
+        task=task,
+        system_prompt=system_prompt,
+        tools=tools,
+        allowed_tools=allowed_tools,
+        tool_fallbacks=tool_fallbacks,
+        conversation_id=conversation_id,
+        case_id=case_id,
+    )
