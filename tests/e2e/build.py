@@ -55,7 +55,7 @@ def make(part: Part) -> bool:
         say(f"{part.name} {part.version}: in {folder(part)}")
         return True
     if missing := part.missing_tools():
-        say("\n".join(missing))
+        say(f"{part.name} {part.version}: left out, since {', '.join(missing)}")
         return not is_required()
     started = time.monotonic()
     try:

@@ -40,6 +40,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 def missing_parts() -> list[str]:
     """What the stack lacks on this machine, each with how to get it."""
     needed = [part for part in (JAEGER, PROMETHEUS, COLLECTOR) if not is_built(part)]
+    if not needed:
+        return []
     tools = [reason for part in needed for reason in part.missing_tools()]
-    builds = [f"{part.name} {part.version} is not built: run `python -m tests.e2e.build`" for part in needed]
-    return tools + builds
+    names = ", ".join(f"{part.name} {part.version}" for part in needed)
+    return [*dict.fromkeys(tools), f"not built: {names}; run `python -m tests.e2e.build`"]

@@ -57,7 +57,7 @@ class GoPart:
         """What this machine lacks to build it, each with how to get it."""
         if shutil.which("go"):
             return []
-        return [f"{self.name} needs go on the PATH: install Go 1.26 or newer"]
+        return ["go is not on the PATH: install Go 1.26 or newer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class DebianPart:
     def missing_tools(self) -> list[str]:
         """What this machine lacks to fetch it, each with how to get it."""
         return [
-            f"{self.name} needs {tool} on the PATH: use Debian or Ubuntu"
+            f"{tool} is not on the PATH: use Debian or Ubuntu"
             for tool in ("apt-get", "dpkg-deb")
             if not shutil.which(tool)
         ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +25,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter
 from opentelemetry.trace import Status, StatusCode
 
-from tests.e2e.loopback import eventually, get_json
+from tests.e2e import stack as harness
+from tests.e2e.loopback import answers, eventually, get_json
 from tests.e2e.stack import Stack
 from tests.e2e.stores import find_trace, query_prometheus, wait_for_value
 
@@ -157,6 +160,20 @@ def test_prometheus_watches_the_collector(stack: Stack) -> None:
         return [each["health"] for each in answer["data"]["activeTargets"]] == ["up"]
 
     eventually(look, stack.logs)
+
+
+@pytest.mark.parametrize("taken_name", ["collector_grpc", "jaeger_otlp", "prometheus"])
+def test_a_taken_port_is_replaced(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_name: str
+) -> None:
+    """When somebody takes a chosen port before the process does, the stack starts again with others."""
+    with socket.create_server((harness.HOST, 0)) as taken:
+        choices = [harness.free_ports(len(harness.PORT_NAMES)) for _ in range(2)]
+        choices[0][harness.PORT_NAMES.index(taken_name)] = taken.getsockname()[1]
+        monkeypatch.setattr(harness, "free_ports", lambda _count: choices.pop(0))
+        with harness.running_stack(tmp_path) as second:
+            assert second.directory.name == "try-2"
+            assert answers(f"{second.prometheus_url}/-/ready")
 
 
 def _kept_requests(stack: Stack) -> list[Any]:
