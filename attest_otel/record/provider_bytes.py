@@ -12,12 +12,11 @@ import os
 import sys
 import threading
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import islice
 
 MAX_STORE_ENTRIES = 1024
 MAX_STORE_BYTES = 8 * 1024 * 1024
@@ -52,14 +51,15 @@ class ProviderBytes:
     def __init__(self, *, max_entries: int = MAX_STORE_ENTRIES, max_bytes: int = MAX_STORE_BYTES) -> None:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
-        self._notes: dict[int, _Note] = {}
+        self._notes: OrderedDict[int, _Note] = OrderedDict()
         self._queues: dict[_Key, deque[int]] = {}
         self._mixed: set[_Key] = set()
         self._next = 0
         self._bytes = 0
         self._evicted = 0
         self._uncaptured = 0
-        # Re-entrant: garbage collection in here may close an abandoned response, which notes.
+        # Re-entrant: garbage collection in here may close an abandoned response, which notes. So collections
+        # are copied and changed in single steps, never iterated.
         self._lock = threading.RLock()
         _stores.add(self)
 
@@ -74,7 +74,7 @@ class ProviderBytes:
             self._uncaptured += text is None
             self._add(note)
             while self._notes and (len(self._notes) > self._max_entries or self._bytes > self._max_bytes):
-                self._remove(next(iter(self._notes)))
+                self._forget(*self._notes.popitem(last=False))
                 self._evicted += 1
 
     def take(
@@ -89,7 +89,7 @@ class ProviderBytes:
         key = (call_id, name)
         for _ in range(MAX_CANDIDATES):
             with self._lock:
-                seqs = list(islice(self._queues.get(key, ()), MAX_CANDIDATES))
+                seqs = list(self._queues.get(key, ()))[:MAX_CANDIDATES]
                 waiting = [(seq, note.noted) for seq in seqs if (note := self._notes.get(seq)) is not None]
                 mixed = key in self._mixed
             if not waiting:
@@ -106,7 +106,8 @@ class ProviderBytes:
         the handler got something else than the model emitted. Among several, nothing tells which: None.
         """
         with self._lock:
-            waiting = [note for note in self._notes.values() if note.key[1] == name][:MAX_CANDIDATES]
+            notes = list(self._notes.values())
+        waiting = [note for note in notes if note.key[1] == name][:MAX_CANDIDATES]
         texts = [note for note in waiting if note.noted.text is not None]
         matching = next((note for note in texts if matches(note.noted.text or "")), None)
         if matching is None and len(waiting) == 1:
@@ -135,15 +136,19 @@ class ProviderBytes:
 
     def _remove(self, seq: int) -> bool:
         note = self._notes.pop(seq, None)
-        if note is None:
-            return False
+        if note is not None:
+            self._forget(seq, note)
+        return note is not None
+
+    def _forget(self, seq: int, note: _Note) -> None:
         self._bytes -= note.size
-        queue = self._queues[note.key]
+        queue = self._queues.get(note.key)
+        if queue is None or seq not in queue:
+            return
         queue.remove(seq)
         if not queue:
             del self._queues[note.key]
             self._mixed.discard(note.key)
-        return True
 
     def _remove_chosen(self, key: _Key, seq: int, noted: NotedInput) -> bool:
         with self._lock:
@@ -156,7 +161,7 @@ class ProviderBytes:
             return True
 
     def _drop_cut_attempts(self, key: _Key, before: int) -> None:
-        for seq in list(islice(self._queues.get(key, ()), MAX_CANDIDATES)):
+        for seq in list(self._queues.get(key, ()))[:MAX_CANDIDATES]:
             note = self._notes.get(seq)
             if note is not None and seq < before and not note.noted.complete and note.noted.text is not None:
                 self._remove(seq)
@@ -224,7 +229,7 @@ def take(call_id: str, name: str, matches: Callable[[str], bool] | None = None) 
 
 
 def take_by_name(name: str, matches: Callable[[str], bool]) -> NotedInput | None:
-    """Take a note by tool name alone, as `ProviderBytes.take_by_name`: the current run's first, then the fallback's."""
+    """Take a note by tool name alone, see `ProviderBytes.take_by_name`: the current run's first."""
     store = current_store.get()
     noted = store.take_by_name(name, matches) if store is not None else None
     return noted if noted is not None else fallback_store.take_by_name(name, matches)

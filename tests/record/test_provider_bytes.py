@@ -192,6 +192,57 @@ def test_a_note_made_inside_the_store_does_not_hang() -> None:
     assert texts(store) == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("noted", "received", "taken"),
+    [
+        (["1", "2"], "2", "2"),
+        (["1"], "rewritten", "1"),
+        (["1", "2"], "rewritten", None),
+        ([None], "1", None),
+        ([], "1", None),
+    ],
+)
+def test_without_an_id_the_text_or_being_alone_decides(
+    noted: list[str | None], received: str, taken: str | None
+) -> None:
+    """A dispatcher that is not told the id gets the note that fits, or the only one there is."""
+    store = ProviderBytes()
+    for number, text in enumerate(noted):
+        store.note(f"id{number}", "f", text, complete=text is not None)
+        store.note(f"id{number}", "other", "rewritten", complete=True)
+    found = store.take_by_name("f", lambda text: text == received)
+    assert (None if found is None else found.text) == taken
+
+
+class NotesWhenCollected:
+    """Garbage in a cycle, like an abandoned response, that notes when it is collected."""
+
+    def __init__(self, store: ProviderBytes) -> None:
+        self.store = store
+        self.me = self
+
+    def __del__(self) -> None:
+        self.store.note("a", "f", "late", complete=True)
+
+
+def test_collections_at_any_moment_keep_the_books() -> None:
+    """However often garbage is collected inside the store, nothing raises and the limits hold."""
+    store = ProviderBytes(max_entries=3)
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for number in range(500):
+            NotesWhenCollected(store)
+            store.note("a", "f", str(number), complete=True)
+            store.take("a", "f")
+            store.take_by_name("f", lambda text: text == "late")
+    finally:
+        gc.set_threshold(*threshold)
+    gc.collect()
+    texts(store)
+    assert (len(store), store._bytes, store._queues) == (0, 0, {})
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_lock_held_at_a_fork_does_not_hang_the_child() -> None:
