@@ -17,7 +17,7 @@ class CaptureLimits:
     `max_stream_bytes` for how far a stream is followed after content decoding.
     """
 
-    max_response_bytes: int = 16 * 1024 * 1024
+    max_response_bytes: int = 4 * 1024 * 1024
     max_input_bytes: int = 1024 * 1024
     max_event_bytes: int = 4 * 1024 * 1024
     max_stream_bytes: int = 256 * 1024 * 1024

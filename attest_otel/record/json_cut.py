@@ -3,15 +3,23 @@
 The text between a value's first and last character is what the provider wrote: number spelling, escapes,
 duplicate keys, key order and spacing. Values are skipped by the standard library's own scanner, so that
 exactly the texts an application can parse can be cut: `NaN` and lone surrogates included, which msgspec
-refuses. Malformed text raises ValueError, text nested too deeply RecursionError.
+refuses. Malformed text raises ValueError, text nested too deeply RecursionError, and one object or array
+with more than `MAX_ITEMS` items TooManyItemsError: no message has so many.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sized
+
+MAX_ITEMS = 4096
 
 Span = tuple[int, int]
+
+
+class TooManyItemsError(ValueError):
+    """An object or an array has more items than are looked at."""
 
 
 def document_members(text: str) -> dict[str, Span]:
@@ -44,6 +52,7 @@ def array_elements(text: str, start: int) -> list[Span]:
     elements: list[Span] = []
     at = _open(text, start, "[")
     while text[at : at + 1] != "]":
+        _check_count(elements)
         elements.append(_value(text, at))
         at = _next(text, elements[-1][1], "]")
     return elements
@@ -61,6 +70,7 @@ def _members(text: str, start: int) -> tuple[dict[str, Span], int]:
     members: dict[str, Span] = {}
     at = _open(text, start, "{")
     while text[at : at + 1] != "}":
+        _check_count(members)
         key, end = _SCANNER.raw_decode(text, at)
         if not isinstance(key, str):
             raise ValueError(f"expected a string as key at character {at}")  # noqa: TRY004
@@ -68,6 +78,11 @@ def _members(text: str, start: int) -> tuple[dict[str, Span], int]:
         members[key] = value
         at = _next(text, value[1], "}")
     return members, at + 1
+
+
+def _check_count(items: Sized) -> None:
+    if len(items) >= MAX_ITEMS:
+        raise TooManyItemsError(f"more than {MAX_ITEMS} items in one object or array")
 
 
 def _nothing(_: object) -> None:

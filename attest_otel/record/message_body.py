@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from attest_otel.record.capture_limits import CaptureLimits, log_once
-from attest_otel.record.json_cut import array_elements, document_members, object_members, string_at
+from attest_otel.record.json_cut import (
+    TooManyItemsError,
+    array_elements,
+    document_members,
+    object_members,
+    string_at,
+)
 from attest_otel.record.provider_bytes import ProviderBytes
 
 
@@ -30,6 +36,9 @@ class BodyReader:
             return
         try:
             inputs = _inputs_of_message(self._body.decode("utf-8-sig"))
+        except TooManyItemsError:
+            log_once("a body had an object or array with too many items")
+            return
         except (ValueError, RecursionError):
             return  # the application cannot read such a body either
         for call_id, name, text in inputs:

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel.record.json_cut import array_elements, document_members, string_at
+from attest_otel.record.json_cut import (
+    MAX_ITEMS,
+    TooManyItemsError,
+    array_elements,
+    document_members,
+    string_at,
+)
 
 VALUES = [
     "4200.0",
@@ -77,6 +83,16 @@ def test_a_malformed_array_raises_value_error(text: str) -> None:
     """What no parser accepts is not cut."""
     with pytest.raises(ValueError, match=r".+"):
         array_elements(text, 0)
+
+
+def test_more_items_than_any_message_has_are_refused() -> None:
+    """The work and the memory of cutting are bounded."""
+    many = MAX_ITEMS + 1
+    with pytest.raises(TooManyItemsError, match="more than 4096"):
+        array_elements(f"[{','.join('1' * many)}]", 0)
+    with pytest.raises(TooManyItemsError, match="more than 4096"):
+        document_members("{" + ",".join(f'"{number}":1' for number in range(many)) + "}")
+    assert len(array_elements(f"[{','.join('1' * MAX_ITEMS)}]", 0)) == MAX_ITEMS
 
 
 def test_string_at_gives_strings_only() -> None:

@@ -284,6 +284,13 @@ def test_a_plain_body_over_the_limit_is_let_go_and_said_once(caplog: pytest.LogC
     assert "secret" not in caplog.text
 
 
+def test_a_message_of_too_many_blocks_is_let_go_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    """Work is bounded by the number of items too."""
+    body = json.dumps({"type": "message", "content": [{}] * 5000}).encode()
+    assert len(watch([body])) == 0
+    assert "too many items" in caplog.text
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_input_over_the_limit_is_noted_as_not_captured(stream: bool) -> None:
     """The call holds its place; its neighbours keep their text."""
