@@ -84,7 +84,8 @@ class ProviderBytes:
 
         A complete note goes before an incomplete one, and older incomplete ones leave with it: they are
         attempts that were cut and made again. Where several wait, `matches(text)` picks the oldest that it
-        accepts (say: parses to what the handler received); it runs without the lock.
+        accepts (say: parses to what the handler received); it runs without the lock, and a fault in it
+        means no.
         """
         key = (call_id, name)
         for _ in range(MAX_CANDIDATES):
@@ -109,7 +110,7 @@ class ProviderBytes:
             notes = list(self._notes.values())
         waiting = [note for note in notes if note.key[1] == name][:MAX_CANDIDATES]
         texts = [note for note in waiting if note.noted.text is not None]
-        matching = next((note for note in texts if matches(note.noted.text or "")), None)
+        matching = next((note for note in texts if _accepts(matches, note.noted.text or "")), None)
         if matching is None and len(waiting) == 1:
             matching = waiting[0]
         return None if matching is None else self.take(matching.key[0], name, matches)
@@ -178,12 +179,21 @@ def _choose(
     waiting: list[tuple[int, NotedInput]], mixed: bool, matches: Callable[[str], bool] | None
 ) -> tuple[int, NotedInput]:
     pool = [(seq, noted) for seq, noted in waiting if noted.complete or noted.text is None] or waiting
+    if len(pool) == 1 and not mixed:
+        return pool[0]
     if matches is not None:
         for seq, noted in pool:
-            if noted.text is not None and matches(noted.text):
+            if noted.text is not None and _accepts(matches, noted.text):
                 return seq, noted
     seq, noted = pool[0]
     return seq, replace(noted, ambiguous=mixed or len({noted.text for _, noted in pool}) > 1)
+
+
+def _accepts(matches: Callable[[str], bool], text: str) -> bool:
+    try:
+        return matches(text)
+    except Exception:  # noqa: BLE001 - a text that cannot be compared is not the one
+        return False
 
 
 def _renew_locks() -> None:

@@ -77,6 +77,19 @@ def test_matches_picks_the_call_it_belongs_to() -> None:
     assert texts(store) == ["1", "3"]
 
 
+def test_a_fault_in_matches_means_no() -> None:
+    """A text that cannot be compared is not the one; nothing is raised."""
+
+    def matches(text: str) -> bool:
+        return bool(10 // (int(text) - 1))
+
+    store = ProviderBytes()
+    for text in ("1", "2", "3"):
+        store.note("a", "f", text, complete=True)
+    assert store.take("a", "f", matches) == NotedInput("2", complete=True)
+    assert store.take_by_name("f", matches) == NotedInput("3", complete=True)
+
+
 def test_differing_texts_that_nothing_tells_apart_are_ambiguous() -> None:
     """Nobody can say whose text it is, now or for those that stay."""
     store = ProviderBytes()
@@ -172,6 +185,7 @@ def test_no_lock_is_held_while_matches_runs() -> None:
     """The caller's function may use the store from another thread without a standstill."""
     store = ProviderBytes()
     store.note("a", "f", "1", complete=True)
+    store.note("a", "f", "2", complete=True)
     free: list[bool] = []
 
     def matches(_: str) -> bool:
