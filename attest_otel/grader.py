@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attest_otel.cases import Case
-from attest_otel.checks import DETERMINISTIC, NEEDS_MODEL, ORDER, run_deterministic, unchecked
+from attest_otel.checks import DETERMINISTIC, NEEDS_MODEL, ORDER, run_deterministic, tool_use, unchecked
 from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig, CheckName, resolve_config
 from attest_otel.errors import ConfigError
@@ -71,6 +71,17 @@ class Attest:
         results += [unchecked(name, NO_MODEL) for name in ORDER if name in NEEDS_MODEL and name in names]
         return self.report(run, results)
 
+    def tool_use(self, run: Trajectory, *, appropriate: bool = False, check_answer: bool = False) -> CheckResult:
+        """Grade a run's tool calls.
+
+        Args:
+            run: the run record.
+            appropriate: also ask the grading model whether each tool was a reasonable choice.
+            check_answer: also let it read the final answer for errors that nothing recovered.
+        """
+        result = tool_use.check(self.view(run))
+        return self.policy.apply([result])[0]
+
     def view(self, run: Trajectory) -> RunView:
         """Return the run as the checks read it, with the case it names."""
         return RunView(run, self.config, self._case(run))
@@ -92,6 +103,10 @@ class Attest:
         """Return the checks a live run or the command line runs without a model."""
         wanted = self.config.checks
         return DETERMINISTIC if wanted is None else tuple(name for name in DETERMINISTIC if name in wanted)
+
+    def default_checks(self) -> tuple[CheckName, ...]:
+        """Return every check that can run here."""
+        return self.deterministic_checks()
 
     def policy_hash(self, agent: str | None) -> str:
         """Return a short hash of the policy and the rules that grade this agent."""
@@ -120,7 +135,7 @@ class Attest:
 
 
 def _position(check: str) -> int:
-    return ORDER.index(check) if check in ORDER else len(ORDER)  # type: ignore[arg-type]
+    return ORDER.index(check) if check in ORDER else len(ORDER)
 
 
 def _by_id(cases: str | list[Case] | None) -> dict[str, Case]:

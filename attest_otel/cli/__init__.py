@@ -1,0 +1,59 @@
+"""The command line, `attest-otel`: one module a command, imported when it is called.
+
+Exit codes: 0, nothing reached `--fail-on`; 1, something did; 2, bad input or usage, with file, line
+and field named on standard error, and every good run still reported.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from attest_otel.errors import AttestError
+
+COMMANDS = {
+    "demo": "A refund agent goes wrong; see the verdict in ten seconds.",
+    "check": "Grade recorded runs: run files, OTLP JSON, Jaeger JSON.",
+    "runs": "Show what was rebuilt: the runs as the checks see them.",
+    "tools": "Grade one run's tool calls.",
+    "contract": "Check a cases file against the tools' definitions.",
+    "metrics": "Batch numbers: accuracy, precision, recall, validity, quality.",
+    "stats": "A pass rate with its confidence interval; compare two.",
+}
+
+
+class _Commands(click.Group):
+    """Finds a command's module when the command is called, so that `--help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"attest_otel.cli.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands)
+@click.version_option(package_name="attest-otel")
+def app() -> None:
+    """Grade live agents' tool calls, and say why a run went wrong."""
+
+
+def main() -> None:
+    """Run the command line; the entry point of `attest-otel`."""
+    try:
+        app.main(prog_name="attest-otel", standalone_mode=True)
+    except AttestError as error:
+        click.echo(f"attest-otel: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

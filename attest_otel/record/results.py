@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +99,7 @@ def _content_text(content: Any) -> str:
 def _block_text(part: Any) -> str:
     if isinstance(part, str):
         return part
-    get = part.get if isinstance(part, Mapping) else lambda name: getattr(part, name, None)
+    get: Callable[[str], Any] = part.get if isinstance(part, Mapping) else lambda name: getattr(part, name, None)
     if get("type") == "text" and isinstance(get("text"), str):
         return str(get("text"))
     if get("type") in {"image", "audio"}:

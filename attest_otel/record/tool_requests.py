@@ -68,14 +68,18 @@ def _call_id(kwargs: Mapping[str, Any]) -> str | None:
 
 
 def _from_block(block: Any) -> ToolRequest | None:
-    get = block.get if isinstance(block, Mapping) else lambda name: getattr(block, name, None)
+    get = _getter(block)
     function = get("function")
     if function is not None:
-        inner = function.get if isinstance(function, Mapping) else lambda name: getattr(function, name, None)
+        inner = _getter(function)
         return _checked(inner("name"), inner("arguments"), get("id"))
     if get("type") == "function_call":
         return _checked(get("name"), get("arguments"), get("call_id"))
     return _checked(get("name"), get("input") if get("input") is not None else get("arguments"), get("id"))
+
+
+def _getter(block: Any) -> Callable[[str], Any]:
+    return block.get if isinstance(block, Mapping) else lambda name: getattr(block, name, None)
 
 
 def _checked(name: Any, arguments: Any, call_id: Any) -> ToolRequest | None:

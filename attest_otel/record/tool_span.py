@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import TracebackType
 from typing import Any, Self
 
@@ -170,7 +171,7 @@ def _json_text(value: Any) -> str:
         return dump_json(f"<{type(value).__name__}>")
 
 
-def _marked_redacted(recorded: Recorded | None, hidden: list[str]) -> str:
+def _marked_redacted(recorded: Recorded | None, hidden: Collection[str]) -> str:
     mark: dict[str, Any] = {"reason": "redacted"}
     if names.TOOL_CALL_ARGUMENTS in hidden:
         mark["arguments"] = "coerced"

@@ -1,0 +1,76 @@
+"""`attest-otel check`: grade recorded runs with every deterministic check, and the model's where a judge is set."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from attest_otel.checks import ORDER
+from attest_otel.cli.contracts import RunContracts
+from attest_otel.cli.inputs import BAD_INPUT, Inputs, load_settings
+from attest_otel.cli.render import STYLES, render_report
+from attest_otel.config import CheckName
+from attest_otel.findings import DISPOSITION_RANK
+from attest_otel.grader import Attest
+from attest_otel.redaction import Redactor
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--config", metavar="F", help="attest.yaml; by default the file that ATTEST_CONFIG names.")
+@click.option("--cases", metavar="F", help="Cases for every agent that names none in the configuration.")
+@click.option("--checks", metavar="a,b", help="Run these checks only.")
+@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="json: one report a line.")
+@click.option("--fail-on", type=click.Choice(["block", "review", "never"]), default="block", show_default=True, help="What makes the exit code 1.")
+def check(paths: tuple[str, ...], config: str | None, cases: str | None, checks: str | None, output: str, fail_on: str) -> None:
+    """Grade the runs in PATH...: run files, OTLP JSON, Jaeger JSON, or folders of them."""
+    attest = Attest(load_settings(config, cases))
+    names = parse_checks(checks) or attest.default_checks()
+    inputs = Inputs(paths)
+    contracts = RunContracts(attest, inputs.complain)
+    console = Console(highlight=False)
+    verdicts: Counter[str] = Counter()
+    for run in inputs.runs():
+        contracts.check(run)
+        report = attest.evaluate(run, checks=names)
+        verdicts[report.verdict] += 1
+        if output == "json":
+            click.echo(report.to_json())
+        else:
+            render_report(console, run, report, Redactor(attest.config.redaction))
+    if output == "table":
+        _summary(console, verdicts)
+    sys.exit(exit_code(verdicts, fail_on, bad=inputs.bad))
+
+
+def parse_checks(text: str | None) -> list[CheckName] | None:
+    """Return the checks a person named, or None (ConfigError from the grader for an unknown one)."""
+    if text is None:
+        return None
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in ORDER]
+    if unknown or not wanted:
+        raise click.UsageError(f"--checks: unknown check {unknown[0]!r}; the checks are {', '.join(ORDER)}" if unknown else "--checks: names no check")
+    return [name for name in ORDER if name in wanted]
+
+
+def exit_code(verdicts: Iterable[str], fail_on: str, *, bad: bool) -> int:
+    """Return 2 for bad input, 1 where a verdict reached `fail_on`, else 0."""
+    if bad:
+        return BAD_INPUT
+    reached = fail_on != "never" and any(DISPOSITION_RANK[v] >= DISPOSITION_RANK[fail_on] for v in verdicts)
+    return 1 if reached else 0
+
+
+def _summary(console: Console, verdicts: Counter[str]) -> None:
+    total = sum(verdicts.values())
+    parts: list[str | tuple[str, str]] = [f"{total} run{'s' if total != 1 else ''}: "]
+    for number, verdict in enumerate(("block", "review", "pass")):
+        parts += ["" if number == 0 else ", ", (f"{verdicts[verdict]} {verdict}", STYLES[verdict])]
+    console.print(Text.assemble(*parts))
+

@@ -1,0 +1,59 @@
+"""How runs and reports look on a terminal. Everything a stranger wrote is redacted, cut and cleaned first."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from attest_otel.export.events import Found, worst_first
+from attest_otel.redaction import Redactor
+from attest_otel.report import Report
+from attest_otel.trajectory import Trajectory
+
+STYLES = {"pass": "green", "review": "yellow", "block": "bold red"}
+MAX_FINDINGS = 25
+MAX_REASON_CHARS = 400
+
+
+def render_report(console: Console, run: Trajectory, report: Report, redactor: Redactor, *, everything: bool = False) -> None:
+    """Print one report: its verdict, then its findings, the strictest first; passes only when asked for."""
+    show = redactor.show
+    name = show(report.run_id or report.agent or "run", 80)
+    style = STYLES[report.verdict]
+    score = "" if report.overall_score is None else f", score {report.overall_score:.2f}"
+    console.print(Text.assemble(("verdict: ", "bold"), (report.verdict, style), f"  {name}{score}"))
+    found = worst_first(run, report.results)
+    shown = [f for f in found if everything or f.finding.disposition != "pass"]
+    if not shown:
+        return
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for item in shown[:MAX_FINDINGS]:
+        _add_row(table, item, redactor)
+    console.print(table)
+    if len(shown) > MAX_FINDINGS:
+        console.print(f"  … and {len(shown) - MAX_FINDINGS} more findings (--format json lists them all)")
+
+
+def _add_row(table: Table, item: Found, redactor: Redactor) -> None:
+    finding = item.finding
+    disposition = finding.disposition or "pass"
+    place = f"step {finding.step}" if finding.step is not None else ""
+    subject = redactor.show(finding.subject, 60) if finding.subject else ""
+    where = " ".join(part for part in (place, subject) if part)
+    table.add_row(
+        Text(f"  {disposition}", STYLES[disposition]),
+        Text(f"{item.result.check}: {finding.verdict}"),
+        Text(where),
+        Text(redactor.show(finding.reason, MAX_REASON_CHARS)),
+    )
+
+
+def plain(text: str, redactor: Redactor, limit: int = 200) -> str:
+    """Return a stranger's text for use in rich markup."""
+    return escape(redactor.show(text, limit))
