@@ -3,8 +3,9 @@
 Numbers keep their spelling's type (an `int` stays an int, anything with a point or exponent is a
 `Decimal`), duplicate keys are seen, NaN, Infinity and overflowing literals are named, lone surrogates
 survive. Values compare exactly at any size, never through a float, and blind to spelling: escapes,
-spacing, key order. Type is a claim of its own: 4200.0 and 4200, true and 1 are equal values of
-different types. Source: tool-call assertions, claims two and three; properties 28 and 29.
+spacing, key order (`equal`, `canonical` and `spell` are in `json_values` and offered here). Type is a
+claim of its own: 4200.0 and 4200, true and 1 are equal values of different types.
+Source: tool-call assertions, claims two and three; properties 28 and 29.
 """
 
 from __future__ import annotations
@@ -16,142 +17,82 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
+from attest_otel.json_values import canonical, equal, same_type, spell, type_name
+
+__all__ = ["MAX_DEPTH", "MAX_INTEGER_DIGITS", "MAX_TEXT_CHARS", "Parsed", "Problem", "canonical", "equal", "parse", "same_type", "spell", "type_name"]  # fmt: skip
+
 MAX_TEXT_CHARS = 8 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_INTEGER_DIGITS = 4300
+MAX_DETAILS = 20
+MAX_DETAIL_CHARS = 80
 
 Problem = Literal["unparseable", "duplicate_keys", "non_finite"]
-_LONG_DIGITS = re.compile(r"\d{%d}" % (MAX_INTEGER_DIGITS + 1))
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-_FLOAT_MAX = Decimal("1.7976931348623158e308")
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_FLOAT_OVERFLOW = Decimal(2**1024 - 2**970)
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """What a text says: its value, and what is wrong with it. `problem=None` means strictly valid JSON.
 
-    With `unparseable` there is no value (None). With `duplicate_keys` the last one wins in `value`;
-    `details` names the keys or the literals.
+    With `unparseable` there is no value (None); `over_limit` says that it was a bound of this reader that
+    stopped it. With `duplicate_keys` the last one wins in `value`. `details` names the keys or the literals.
     """
 
     value: Any
     problem: Problem | None = None
     reason: str = ""
     details: tuple[str, ...] = ()
+    over_limit: bool = False
+
+
+class _Irregular(Exception):  # noqa: N818  # a signal to read again with care, not an error
+    """A duplicate key or a number that isn't finite: the text needs the slower reading that names it."""
+
+
+class _OverLimitError(ValueError):
+    """A number that this reader refuses to hold."""
 
 
 def parse(text: str) -> Parsed:
     """Read one JSON text; never raises, whatever the text."""
     if len(text) > MAX_TEXT_CHARS:
-        return Parsed(None, "unparseable", f"the text has {len(text)} characters; at most {MAX_TEXT_CHARS} are read")
+        return _over_limit(f"the text has {len(text)} characters; at most {MAX_TEXT_CHARS} are read")
     if _too_deep(text):
-        return Parsed(None, "unparseable", f"nested deeper than {MAX_DEPTH} levels")
-    if _LONG_DIGITS.search(text) and not _is_quoted(text):
-        return Parsed(None, "unparseable", f"a number has more than {MAX_INTEGER_DIGITS} digits")
+        return _over_limit(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        return Parsed(_REGULAR.decode(text) if len(text) <= MAX_INTEGER_DIGITS else _REGULAR_LONG.decode(text))
+    except _Irregular:
+        return _parse_irregular(text)
+    except _OverLimitError as error:
+        return _over_limit(str(error))
+    except (ValueError, RecursionError) as error:
+        return Parsed(None, "unparseable", f"not JSON: {error}")
+
+
+def _over_limit(reason: str) -> Parsed:
+    return Parsed(None, "unparseable", reason, over_limit=True)
+
+
+def _parse_irregular(text: str) -> Parsed:
     duplicates: list[str] = []
     non_finite: list[str] = []
     decoder = json.JSONDecoder(
-        object_pairs_hook=_pairs_hook(duplicates), parse_float=_float_hook(non_finite), parse_constant=_constant_hook(non_finite)
+        object_pairs_hook=_collect_duplicates(duplicates),
+        parse_int=_integer,
+        parse_float=_collect_non_finite(non_finite),
+        parse_constant=_collect_constant(non_finite),
     )
     try:
         value = decoder.decode(text)
+    except _OverLimitError as error:
+        return _over_limit(str(error))
     except (ValueError, RecursionError) as error:
         return Parsed(None, "unparseable", f"not JSON: {error}")
     if duplicates:
-        return Parsed(value, "duplicate_keys", f"the key {duplicates[0]!r} stands more than once in one object", tuple(duplicates))
-    if non_finite:
-        return Parsed(value, "non_finite", f"{non_finite[0]} is not a finite number", tuple(non_finite))
-    return Parsed(value)
-
-
-def equal(a: Any, b: Any) -> bool:
-    """Return whether two JSON values are equal as values: 4200 and 4200.0 are, true and 1 are, "1" and 1 are not."""
-    if isinstance(a, dict):
-        return isinstance(b, dict) and a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
-    if isinstance(a, list | tuple):
-        return isinstance(b, list | tuple) and len(a) == len(b) and all(map(equal, a, b))
-    if isinstance(a, str) or a is None or isinstance(b, str) or b is None:
-        return type(a) is type(b) and bool(a == b)
-    if isinstance(b, dict | list | tuple):
-        return False
-    return _exact(a) == _exact(b)
-
-
-def same_type(a: Any, b: Any) -> bool:
-    """Return whether two values, equal or not, are of one JSON type all the way down (int, float and bool apart)."""
-    if type_name(a) != type_name(b):
-        return False
-    if isinstance(a, dict):
-        return all(same_type(v, b[k]) for k, v in a.items() if k in b)
-    if isinstance(a, list | tuple):
-        return all(map(same_type, a, b))
-    return True
-
-
-def type_name(value: Any) -> str:
-    """Name a value's type as the seed does: int, float, bool, str, null, list or dict."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int"
-    if isinstance(value, float | Decimal):
-        return "float"
-    if isinstance(value, str):
-        return "str"
-    return "dict" if isinstance(value, dict) else "list"
-
-
-def canonical(value: Any) -> str:
-    """Return one text for all spellings of a value: the key under which equal arguments are counted.
-
-    Equal values have equal texts: `4200`, `4200.0` and `4.2e3` share one, and so do `true` and `1`.
-    """
-    if isinstance(value, dict):
-        inner = ",".join(f"{json.dumps(str(k))}:{canonical(value[k])}" for k in sorted(value, key=str))
-        return f"{{{inner}}}"
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(canonical, value))}]"
-    if value is None or isinstance(value, str):
-        return json.dumps(value)
-    return _canonical_number(_exact(value))
-
-
-def spell(value: Any) -> str:
-    """Write a value as JSON for a person to read, numbers as they were spelt where that is known."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(str(k), ensure_ascii=False)}: {spell(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(spell, value)) + "]"
-    if isinstance(value, Decimal):
-        return str(value)
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return f"<{type(value).__name__}>"
-
-
-def _exact(number: Any) -> Any:
-    """Give a number a form that compares without rounding: a float as the shortest decimal that names it."""
-    return Decimal(repr(number)) if isinstance(number, float) else number
-
-
-def _canonical_number(number: Any) -> str:
-    if not isinstance(number, Decimal):
-        return str(int(number)) if abs(number) < 10**MAX_INTEGER_DIGITS else hex(number)
-    if not number.is_finite():
-        return str(number)
-    if number == 0:
-        return "0"
-    sign, digits, exponent = number.as_tuple()
-    text = "".join(map(str, digits)).lstrip("0")
-    stripped = text.rstrip("0")
-    shift = int(exponent) + len(text) - len(stripped)
-    minus = "-" if sign else ""
-    if 0 <= shift and len(stripped) + shift <= MAX_INTEGER_DIGITS:
-        return f"{minus}{stripped}{'0' * shift}"
-    return f"{minus}{stripped}e{shift}"
+        return Parsed(value, "duplicate_keys", f"the key {spell(duplicates[0])} stands more than once in one object", tuple(duplicates))
+    return Parsed(value, "non_finite", f"{non_finite[0]} is not a finite number", tuple(non_finite))
 
 
 def _too_deep(text: str) -> bool:
@@ -169,39 +110,84 @@ def _too_deep(text: str) -> bool:
     return False
 
 
-def _is_quoted(text: str) -> bool:
-    """Return whether every over-long run of digits stands inside a string, where it is only text."""
-    return _LONG_DIGITS.search(re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)) is None
+def _regular_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise _Irregular
+    return result
 
 
-def _pairs_hook(duplicates: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+def _regular_float(literal: str) -> Decimal:
+    number = _decimal(literal)
+    if number is None or number.copy_abs() >= _FLOAT_OVERFLOW:
+        raise _Irregular
+    return number
+
+
+def _regular_constant(literal: str) -> Decimal:
+    raise _Irregular(literal)
+
+
+def _integer(literal: str) -> int:
+    if len(literal) > MAX_INTEGER_DIGITS:
+        raise _OverLimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits")
+    return int(literal)
+
+
+def _decimal(literal: str) -> Decimal | None:
+    """Return a literal's exact value; None when it is so large that no exponent can be held."""
+    if len(literal) > MAX_INTEGER_DIGITS:
+        raise _OverLimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits")
+    try:
+        number = Decimal(literal)
+    except ArithmeticError:
+        number = Decimal("NaN")
+    if number.is_finite():
+        return number
+    mantissa, _, exponent = literal.lower().partition("e")
+    if not mantissa.strip("-0."):
+        return Decimal(0)
+    if exponent.startswith("-"):
+        raise _OverLimitError(f"the exponent of {literal[:MAX_DETAIL_CHARS]} is too small to be held")
+    return None
+
+
+def _collect_duplicates(found: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
             seen: set[str] = set()
-            duplicates.extend(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]
+            for key, _ in pairs:
+                if key in seen and len(found) < MAX_DETAILS:
+                    found.append(key[:MAX_DETAIL_CHARS])
+                seen.add(key)
         return result
 
     return build
 
 
-def _float_hook(non_finite: list[str]) -> Callable[[str], Decimal]:
+def _collect_non_finite(found: list[str]) -> Callable[[str], Decimal]:
     def build(literal: str) -> Decimal:
-        try:
-            number = Decimal(literal)
-        except ArithmeticError:
-            non_finite.append(literal[:80])
-            return Decimal("Infinity")
-        if abs(number) >= _FLOAT_MAX:
-            non_finite.append(literal[:80])
+        number = _decimal(literal)
+        if number is None:
+            number = Decimal("-Infinity" if literal.startswith("-") else "Infinity")
+        if number.copy_abs() >= _FLOAT_OVERFLOW and len(found) < MAX_DETAILS:
+            found.append(literal[:MAX_DETAIL_CHARS])
         return number
 
     return build
 
 
-def _constant_hook(non_finite: list[str]) -> Callable[[str], Decimal]:
+def _collect_constant(found: list[str]) -> Callable[[str], Decimal]:
     def build(literal: str) -> Decimal:
-        non_finite.append(literal)
+        if len(found) < MAX_DETAILS:
+            found.append(literal)
         return Decimal(literal)
 
     return build
+
+
+_REGULAR = json.JSONDecoder(object_pairs_hook=_regular_pairs, parse_float=_regular_float, parse_constant=_regular_constant)
+_REGULAR_LONG = json.JSONDecoder(
+    object_pairs_hook=_regular_pairs, parse_int=_integer, parse_float=_regular_float, parse_constant=_regular_constant
+)
