@@ -21,7 +21,9 @@ from attest_otel.yaml_files import read_yaml, validate
 
 ArgType = Literal["int", "float", "number", "bool", "str", "null", "list", "dict"]
 
-_AMBIGUOUS = re.compile(r"yes|no|on|off|y|n|[-+]?0[0-9_]+|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", re.IGNORECASE)
+_AMBIGUOUS = re.compile(
+    r"yes|no|on|off|y|n|[-+]?0[0-9_]+|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", re.IGNORECASE
+)
 
 
 class ExpectedCall(BaseModel):
@@ -50,7 +52,9 @@ class ExpectedCall(BaseModel):
         for name, kind in self.arg_types.items():
             if name in self.args and not _can_be(self.args[name], kind):
                 given = type_name(self.args[name])
-                raise ValueError(f"arg_types.{name} says {kind}, but args.{name} is of type {given}: no call can meet both")
+                raise ValueError(
+                    f"arg_types.{name} says {kind}, but args.{name} is of type {given}: no call can meet both"
+                )
         return self
 
 
@@ -99,7 +103,9 @@ def check_unique(cases: Iterable[Case], where: str) -> None:
     seen: dict[str, int] = {}
     for number, case in enumerate(cases):
         if case.case_id in seen:
-            raise ConfigError(f"{where}: case {case.case_id!r} stands twice, as cases[{seen[case.case_id]}] and cases[{number}]")
+            raise ConfigError(
+                f"{where}: case {case.case_id!r} stands twice, as cases[{seen[case.case_id]}] and cases[{number}]"
+            )
         seen[case.case_id] = number
 
 
@@ -130,7 +136,7 @@ def _refuse_ambiguous(path: Path) -> None:
     """
     for event in yaml.parse(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _AMBIGUOUS.fullmatch(event.value):
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark else 0
             raise ConfigError(
                 f"{path}:{line}: YAML reads the plain {event.value} as something else than text: put it in quotes, "
                 "or write true, false or a decimal number"
@@ -148,7 +154,11 @@ def _not_json_parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _not_json_parts(inner, f"{path}[{number}]")
-    elif not (value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))):
+    elif not (
+        value is None
+        or isinstance(value, str | bool | int)
+        or (isinstance(value, float) and math.isfinite(value))
+    ):
         yield path, value
 
 

@@ -58,7 +58,7 @@ class _Reader:
             self.open = self.open or schema is not False
             return
         properties = schema.get("properties")
-        for name, inner in (properties.items() if isinstance(properties, dict) else ()):
+        for name, inner in properties.items() if isinstance(properties, dict) else ():
             self.properties.setdefault(name, inner)
         required = schema.get("required")
         if certain and isinstance(required, list):
@@ -81,7 +81,9 @@ class _Reader:
             return None
         target: Any = self.root
         for part in reference[2:].split("/"):
-            target = target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+            target = (
+                target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+            )
         return target
 
     def types(self) -> dict[str, frozenset[str]]:

@@ -20,7 +20,9 @@ from attest_otel.yaml_files import MAX_FILE_BYTES, validate
 
 _OWN_FIELDS = frozenset(Tool.model_fields) - {"name", "description", "input_schema"}
 _SCHEMA_FIELDS = ("input_schema", "inputSchema", "parameters", "input_json_schema")
-_PROVIDER_FIELDS = frozenset({"type", "function", "annotations", "strict", "title", "outputSchema", "cache_control", "_meta", "icons"})
+_PROVIDER_FIELDS = frozenset(
+    {"type", "function", "annotations", "strict", "title", "outputSchema", "cache_control", "_meta", "icons"}
+)
 
 
 def read_tools(path: str | Path) -> list[Tool]:
@@ -33,7 +35,9 @@ def read_tools(path: str | Path) -> list[Tool]:
     data = _read_json(path)
     items = data.get("tools") if isinstance(data, dict) else data
     if not isinstance(items, list):
-        raise ConfigError(f"{path}: expected a list of tool definitions (or a mapping with it under `tools`), got {type_name(items)}")
+        raise ConfigError(
+            f"{path}: expected a list of tool definitions (or a mapping with it under `tools`), got {type_name(items)}"
+        )
     tools = [tool_from_mapping(item, where=f"{path}: tools[{number}]") for number, item in enumerate(items)]
     seen: set[str] = set()
     for number, tool in enumerate(tools):
@@ -53,11 +57,15 @@ def tool_from_mapping(definition: Mapping[str, Any], *, where: str = "tool") -> 
         ConfigError: there is no name, or a field has the wrong type; `where` names the definition.
     """
     if not isinstance(definition, Mapping):
-        raise ConfigError(f"{where}: expected an object with a tool's name and schema, got {type_name(definition)}")
+        raise ConfigError(
+            f"{where}: expected an object with a tool's name and schema, got {type_name(definition)}"
+        )
     inner = definition.get("function")
     merged = {**definition, **inner} if isinstance(inner, Mapping) else dict(definition)
     _refuse_misspelt(merged, where)
-    fields: dict[str, Any] = {name: merged[name] for name in ("name", "description") if merged.get(name) is not None}
+    fields: dict[str, Any] = {
+        name: merged[name] for name in ("name", "description") if merged.get(name) is not None
+    }
     schemas = [merged[name] for name in _SCHEMA_FIELDS if merged.get(name) is not None]
     if schemas:
         fields["input_schema"] = schemas[0]
@@ -69,7 +77,9 @@ def tool_from_mapping(definition: Mapping[str, Any], *, where: str = "tool") -> 
 def _from_annotations(annotations: Any) -> dict[str, bool]:
     if not isinstance(annotations, Mapping):
         return {}
-    read_only, destructive, idempotent = (annotations.get(name) for name in ("readOnlyHint", "destructiveHint", "idempotentHint"))
+    read_only, destructive, idempotent = (
+        annotations.get(name) for name in ("readOnlyHint", "destructiveHint", "idempotentHint")
+    )
     fields: dict[str, bool] = {}
     if isinstance(read_only, bool):
         fields["side_effecting"] = not read_only
@@ -82,7 +92,12 @@ def _from_annotations(annotations: Any) -> dict[str, bool]:
 
 def _refuse_misspelt(merged: Mapping[str, Any], where: str) -> None:
     for name in merged:
-        if name in _OWN_FIELDS or name in _SCHEMA_FIELDS or name in _PROVIDER_FIELDS or name in ("name", "description"):
+        if (
+            name in _OWN_FIELDS
+            or name in _SCHEMA_FIELDS
+            or name in _PROVIDER_FIELDS
+            or name in ("name", "description")
+        ):
             continue
         near = get_close_matches(name, sorted(_OWN_FIELDS), n=1, cutoff=0.8)
         if near:

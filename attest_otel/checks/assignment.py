@@ -19,6 +19,7 @@ from itertools import islice
 MAX_EXACT_ROWS = 16
 MAX_EXACT_PAIRS = 20_000
 GREEDY_WINDOW = 16
+_UNREACHED = 1 << 60
 
 Cost = Callable[[int, int], int]
 Matches = Callable[[int], deque[int]]
@@ -40,7 +41,9 @@ def assign(rows: int, columns: Sequence[Hashable], cost: Cost, matches: Matches)
     return _greedy(rows, kept, cost, matches)
 
 
-def align(rows: int, columns: int, cost: Callable[[int, int], int | None]) -> tuple[int, int, dict[int, int]] | None:
+def align(
+    rows: int, columns: int, cost: Callable[[int, int], int | None]
+) -> tuple[int, int, dict[int, int]] | None:
     """Return how rows take columns in order: (rows without one, total cost, column of each row).
 
     `cost` is None where a row can't take a column. None is returned beyond `MAX_EXACT_PAIRS` pairs.
@@ -69,7 +72,9 @@ def first_sequence(rows: int, columns: int, fits: Callable[[int, int], bool]) ->
     return found if len(found) == rows else None
 
 
-def _trace(best: list[list[tuple[int, int]]], row: int, column: int, cost: Callable[[int, int], int | None]) -> dict[int, int]:
+def _trace(
+    best: list[list[tuple[int, int]]], row: int, column: int, cost: Callable[[int, int], int | None]
+) -> dict[int, int]:
     """Walk back from the end; skipping a column is preferred, so that the earliest columns are taken."""
     taken: dict[int, int] = {}
     while row and column:
@@ -113,7 +118,7 @@ def _cheapest(rows: int, columns: list[int], cost: Cost) -> list[int]:
     """Return the columns a best assignment can be made of: each row's own `rows` cheapest."""
     kept: set[int] = set()
     for row in range(rows):
-        kept.update(sorted(columns, key=lambda column: cost(row, column))[:rows])  # noqa: B023
+        kept.update(sorted(columns, key=lambda column: cost(row, column))[:rows])
     return sorted(kept)
 
 
@@ -142,7 +147,7 @@ def _greedy(rows: int, columns: list[int], cost: Cost, matches: Matches) -> dict
     for row in range(rows):
         if row not in taken and left:
             window = list(islice(left, GREEDY_WINDOW))
-            taken[row] = window[min(range(len(window)), key=lambda at: cost(row, window[at]))]  # noqa: B023
+            taken[row] = window[min(range(len(window)), key=lambda at: cost(row, window[at]))]
             left.remove(taken[row])
     return taken
 
@@ -153,34 +158,41 @@ def _least_cost(matrix: list[list[int]]) -> list[int]:
     row_price, column_price = [0] * (rows + 1), [0] * (columns + 1)
     row_of = [0] * (columns + 1)
     for row in range(1, rows + 1):
-        row_of[0] = row
-        came_from = [0] * (columns + 1)
-        slack: list[float] = [float("inf")] * (columns + 1)
-        done = [False] * (columns + 1)
-        at = 0
-        while row_of[at]:
-            done[at] = True
-            current, step, following = row_of[at], float("inf"), 0
-            for column in range(1, columns + 1):
-                if done[column]:
-                    continue
-                price = matrix[current - 1][column - 1] - row_price[current] - column_price[column]
-                if price < slack[column]:
-                    slack[column], came_from[column] = price, at
-                if slack[column] < step:
-                    step, following = slack[column], column
-            for column in range(columns + 1):
-                if done[column]:
-                    row_price[row_of[column]] += int(step)
-                    column_price[column] -= int(step)
-                else:
-                    slack[column] -= step
-            at = following
-        while at:
-            row_of[at] = row_of[came_from[at]]
-            at = came_from[at]
+        _place(row, matrix, row_price, column_price, row_of)
     result = [0] * rows
     for column in range(1, columns + 1):
         if row_of[column]:
             result[row_of[column] - 1] = column - 1
     return result
+
+
+def _place(
+    row: int, matrix: list[list[int]], row_price: list[int], column_price: list[int], row_of: list[int]
+) -> None:
+    """Give one more row a column, moving earlier rows along the cheapest chain of exchanges; indexes count from 1."""
+    columns = len(row_of) - 1
+    row_of[0] = row
+    came_from = [0] * (columns + 1)
+    slack = [_UNREACHED] * (columns + 1)
+    done = [False] * (columns + 1)
+    at = 0
+    while row_of[at]:
+        done[at] = True
+        current = row_of[at]
+        open_columns = [column for column in range(1, columns + 1) if not done[column]]
+        for column in open_columns:
+            price = matrix[current - 1][column - 1] - row_price[current] - column_price[column]
+            if price < slack[column]:
+                slack[column], came_from[column] = price, at
+        following = min(open_columns, key=lambda column: slack[column])
+        step = slack[following]
+        for column in range(columns + 1):
+            if done[column]:
+                row_price[row_of[column]] += step
+                column_price[column] -= step
+            else:
+                slack[column] -= step
+        at = following
+    while at:
+        row_of[at] = row_of[came_from[at]]
+        at = came_from[at]

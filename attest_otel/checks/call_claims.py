@@ -24,6 +24,9 @@ ClaimName = Literal["count", "tool", "value", "type", "required", "order", "side
 
 MAX_SHOWN_CHARS = 200
 
+_VALUE_CAUSE = "Look at the context and the prompt: the case was read wrongly."
+_TYPE_CAUSE = "Look at the parameter's schema and description: the value was rendered badly."
+
 
 class Claim(NamedTuple):
     """One claim that doesn't hold, or (verdict `unchecked`) that the source cannot show."""
@@ -80,12 +83,33 @@ def _without_object(expected: ExpectedCall, call: Call, required: Sequence[str])
     if parsed is None:
         if not expected.args and not expected.arg_types and not required:
             return []
-        return [Claim("unchecked", "value", None, wanted, None, "The arguments were not recorded, so no claim about them was checked.")]
+        return [
+            Claim(
+                "unchecked",
+                "value",
+                None,
+                wanted,
+                None,
+                "The arguments were not recorded, so no claim about them was checked.",
+            )
+        ]
     if parsed.problem == "unparseable":
-        emitted, why = excerpt(call.call.arguments_raw, MAX_SHOWN_CHARS), f"The arguments can't be read: {parsed.reason}."
+        emitted, why = (
+            excerpt(call.call.arguments_raw, MAX_SHOWN_CHARS),
+            f"The arguments can't be read: {parsed.reason}.",
+        )
     else:
         emitted, why = shown(parsed.value), f"The arguments are of type {type_name(parsed.value)}, no object."
-    return [Claim("wrong_argument", "value", None, wanted, emitted, f"{why} Expected {wanted}. Look at the model's raw text and the tool's schema.")]
+    return [
+        Claim(
+            "wrong_argument",
+            "value",
+            None,
+            wanted,
+            emitted,
+            f"{why} Expected {wanted}. Look at the model's raw text and the tool's schema.",
+        )
+    ]
 
 
 def _absent(name: str, value: Any) -> Claim:
@@ -117,7 +141,3 @@ def _is_kind(value: Any, kind: ArgType) -> bool:
 
 def _coerced(call: Call) -> bool:
     return call.call.arguments_fidelity == "coerced"
-
-
-_VALUE_CAUSE = "The model read the case wrongly: look at the context and the prompt."
-_TYPE_CAUSE = "The value was rendered badly: look at the parameter's schema and description."

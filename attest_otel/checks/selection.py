@@ -64,25 +64,48 @@ def _grade_needed(view: RunView, needed: list[str]) -> CheckResult:
 
 def _grade_not_needed(calls: list[Call]) -> CheckResult:
     if not calls:
-        finding = make_finding(NAME, "pass", "not_needed", "No call was needed, and none was made.", metadata={"claim": "selection"})
+        finding = make_finding(
+            NAME,
+            "pass",
+            "not_needed",
+            "No call was needed, and none was made.",
+            metadata={"claim": "selection"},
+        )
         return _result([finding], "No call was needed, and none was made.", "tn")
     findings = [_needless(call) for call in calls]
     return _result(findings, f"{len(calls)} call(s) were made and none was needed.", "fp")
 
 
 def _called(call: Call) -> Finding:
-    return make_finding(NAME, "pass", "called", f"{call.name} was called, as the task needed.", subject=call.name, step=call.step)
+    return make_finding(
+        NAME,
+        "pass",
+        "called",
+        f"{call.name} was called, as the task needed.",
+        subject=call.name,
+        step=call.step,
+    )
 
 
 def _missed(view: RunView, name: str) -> Finding:
-    lost = " The run is incomplete: a call may have been made and not recorded." if view.run.incomplete else ""
+    lost = (
+        " The run is incomplete: a call may have been made and not recorded." if view.run.incomplete else ""
+    )
     reason = f"The task needed {name} and it was never called: the answer came from memory, or tells of what was not done. Look at the tool's description and the system prompt.{lost}"
     return make_finding(NAME, "fail", "missed_call", reason, subject=name)
 
 
 def _needless(call: Call) -> Finding:
     reason = f"{call.name} was called where no call was needed. Look at the tool's description and the system prompt."
-    return make_finding(NAME, "fail", "needless_call", reason, subject=call.name, step=call.step, evidence=call.call.arguments_raw)
+    return make_finding(
+        NAME,
+        "fail",
+        "needless_call",
+        reason,
+        subject=call.name,
+        step=call.step,
+        evidence=call.call.arguments_raw,
+    )
 
 
 def _result(findings: list[Finding], summary: str, outcome: Outcome) -> CheckResult:
