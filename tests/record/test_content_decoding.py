@@ -46,6 +46,7 @@ ENCODERS: list[tuple[str, Callable[[bytes], bytes]]] = [
     ("deflate", bare_deflate),
     ("br", brotli),
     ("zstd", zstd),
+    ("zstd", lambda body: zstd(body[:100]) + zstd(body[100:])),
     ("deflate, gzip", lambda body: gzip.compress(zlib.compress(body))),
 ]
 

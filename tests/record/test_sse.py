@@ -25,6 +25,8 @@ def read(*chunks: bytes, max_event_bytes: int = 1000) -> list[bytes | OversizedE
         (b"data: x\r\r", [b"x"]),
         (b"data: x\n\ndata: y\n\n", [b"x", b"y"]),
         (b"data: x\ndata: y\n\n", [b"x\ny"]),
+        (b"data: x\r\ndata: y\r\n\r\n", [b"x\ny"]),
+        (b"data: x\rdata: y\n\rdata: z\r\r\n", [b"x\ny", b"z"]),
         (b"data\ndata\n\n", [b"\n"]),
         (b"event: ping\ndata: {}\nid: 1\nretry: 5\n\n", [b"{}"]),
         (b": comment\n\n", []),
@@ -57,7 +59,7 @@ def test_an_oversized_event_is_said_and_the_next_is_read(text: bytes) -> None:
 
 
 alphabet = st.sampled_from(
-    [b"data", b":", b" ", b"x", b"\r", b"\n", b"\r\n", "é".encode(), b"event", b"\xef\xbb\xbf"]
+    [b"data: x", b"data", b":", b" ", b"x", b"\r", b"\n", b"\r\n", "é".encode(), b"event", b"\xef\xbb\xbf"]
 )
 
 

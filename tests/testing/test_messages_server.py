@@ -195,6 +195,15 @@ def test_a_compressed_body_is_marked_and_compressed() -> None:
     assert json.loads(gzip.decompress(body))["content"][0]["text"] == "x"
 
 
+def test_a_compressed_stream_can_be_read_event_by_event() -> None:
+    """Each event is flushed through the compressor: nothing waits for the end of the stream."""
+    reply = Reply("abc", wire=Wire(encoding="gzip", pause_seconds=60))
+    with MessagesServer([reply]) as server, client_of(server) as client:
+        events = client.messages.create(**ASK, stream=True)
+        assert next(events).type == "message_start"
+        events.close()
+
+
 @pytest.mark.parametrize(
     ("status", "name", "error"),
     [
