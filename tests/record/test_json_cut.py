@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attest_otel.record.json_cut import (
@@ -109,6 +109,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), json_values, max_size=5), st.booleans(), st.sampled_from([None, 1]))
 def test_every_cut_is_the_members_own_text(
     value: dict[str, object], ascii_only: bool, indent: int | None

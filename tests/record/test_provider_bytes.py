@@ -9,7 +9,7 @@ import sys
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attest_otel.record import provider_bytes
@@ -138,6 +138,7 @@ def test_a_note_larger_than_the_store_is_not_captured() -> None:
     assert texts(store, "b") == ["1"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["note", "take"]), st.sampled_from("ab"), st.sampled_from("fg")),

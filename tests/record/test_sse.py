@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attest_otel.record.sse import OVERSIZED, EventStream, OversizedEvent
@@ -63,6 +63,7 @@ alphabet = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(alphabet, max_size=40).map(b"".join), st.data())
 def test_any_cut_gives_the_same_events(text: bytes, data: st.DataObject) -> None:
     """Where chunks begin and end makes no difference."""

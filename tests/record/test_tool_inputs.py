@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attest_otel.record import capture_limits
@@ -99,9 +99,12 @@ def cut_at(body: bytes, cuts: list[int]) -> Iterator[bytes]:
     return (body[begin:end] for begin, end in itertools.pairwise(places))
 
 
+@settings(deadline=None)
 @given(
     inputs=st.lists(
-        st.sampled_from(HARD_INPUTS) | st.text(st.characters(exclude_categories=["Cs"])), max_size=3
+        st.sampled_from(HARD_INPUTS).filter(lambda text: len(text) < 1000)
+        | st.text(st.characters(exclude_categories=["Cs"])),
+        max_size=3,
     ),
     cuts=st.lists(st.integers(0, 100_000), max_size=12),
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=3),
@@ -120,6 +123,7 @@ def test_any_cut_of_a_stream_gives_the_same_notes(
     assert taken == [NotedInput(text, complete=True) for text in inputs]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 100_000))
 def test_a_stream_cut_anywhere_gives_a_true_beginning(cut: int) -> None:
     """A stream that ends inside an input leaves its text so far, marked incomplete; never a wrong text."""
