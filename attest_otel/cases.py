@@ -22,7 +22,9 @@ from attest_otel.yaml_files import read_yaml, validate
 ArgType = Literal["int", "float", "number", "bool", "str", "null", "list", "dict"]
 
 _AMBIGUOUS = re.compile(
-    r"yes|no|on|off|y|n|[-+]?0[0-9_]+|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", re.IGNORECASE
+    r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"  # read as true or false
+    r"|[-+]?0[0-7_]+"  # read as octal
+    r"|[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*"  # read as a number to base 60
 )
 
 
