@@ -72,6 +72,13 @@ class CompiledSchema:
         paths = {path: None for error in self._errors(value) for path in _null_paths(error, value)}
         return list(paths) if paths and self.is_valid(_without(value, set(paths))) else []
 
+    def type_refusals(self, value: Any) -> set[Path]:
+        """Return the paths where the type, or the list of allowed values, refuses what stands there.
+
+        Of a combination's branches the one with the fewest errors counts.
+        """
+        return {path for error in self._errors(value) for path in _type_refusals(error)}
+
     def _errors(self, value: Any) -> Iterator[Any]:
         if self.validator is None:
             return iter(())
@@ -115,7 +122,6 @@ def _compile(text: str) -> CompiledSchema:
 def _validator(schema: Any) -> Any:
     return jsonschema_rs.validator_for(
         schema,
-        offline=True,
         retriever=_refuse,
         validate_formats=False,
         pattern_options=jsonschema_rs.RegexOptions(size_limit=10_000_000, dfa_size_limit=10_000_000),
@@ -156,6 +162,15 @@ def _null_paths(error: Any, value: Any) -> Iterator[Path]:
     for branch in error.kind.as_dict().get("context", ()):
         for inner in branch:
             yield from _null_paths(inner, value)
+
+
+def _type_refusals(error: Any) -> Iterator[Path]:
+    if error.kind.name in ("type", "enum", "const"):
+        yield tuple(error.instance_path)
+    branches = [branch for branch in error.kind.as_dict().get("context", ()) if branch]
+    if branches:
+        for inner in min(branches, key=len):
+            yield from _type_refusals(inner)
 
 
 def value_at(value: Any, path: Path) -> Any:
