@@ -1,4 +1,4 @@
-"""Compare, count and spell JSON values exactly: never through a float, blind to spelling, whatever the nesting.
+"""Compare and count JSON values exactly: never through a float, blind to spelling, whatever the nesting.
 
 `equal` and `canonical` agree: two values are equal if and only if their canonical texts are the same.
 Values come from parsed text or from a handler, so anything may be among them: floats, tuples, keys that
@@ -19,7 +19,7 @@ _EXACT_FLOAT = 2.0**53
 _TOO_MANY = "<too many values to compare>"
 
 
-def equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:  # noqa: C901  # one walk, one case a kind of value
     """Return whether two JSON values are equal as values: 4200 and 4200.0 are, true and 1 are, "1" and 1 are not.
 
     Reflexive (NaN equals NaN, -0.0 equals 0) and symmetric. Values of more than `MAX_NODES` parts are
@@ -102,22 +102,6 @@ def canonical(value: Any) -> str:
     return "".join(parts)
 
 
-def spell(value: Any, max_chars: int | None = None) -> str:
-    """Write a value as JSON for a person to read, numbers as they were spelt where that is known.
-
-    `max_chars` cuts the text and says so. Lone surrogates are escaped, so the text can be encoded.
-    """
-    limit = 8 * MAX_NODES if max_chars is None else max_chars
-    parts: list[str] = []
-    length = 0
-    for part in _spelt_parts(value, limit):
-        parts.append(part)
-        length += len(part)
-        if length > limit:
-            return "".join(parts)[:limit] + "…"
-    return "".join(parts)
-
-
 def has_at_most_nodes(value: Any, limit: int) -> bool:
     """Return whether a value has at most `limit` parts, itself included; False for a cycle."""
     stack = [value]
@@ -176,70 +160,23 @@ def _canonical_parts(value: Any) -> Iterator[str]:
                     stack.append(_COMMA)
             yield "["
         else:
-            yield _leaf_text(item)
-
-
-def _spelt_parts(value: Any, limit: int) -> Iterator[str]:
-    stack: list[Iterator[tuple[str, Any]]] = [iter((("", value),))]
-    closers = [""]
-    while stack:
-        prefix, item = next(stack[-1], _END)
-        if prefix is None:
-            stack.pop()
-            yield closers.pop()
-            continue
-        if prefix:
-            yield prefix
-        if isinstance(item, dict):
-            yield "{"
-            stack.append(_spelt_members(item, limit))
-            closers.append("}")
-        elif isinstance(item, list | tuple):
-            yield "["
-            stack.append(((", " if i else "", child) for i, child in enumerate(item)))
-            closers.append("]")
-        else:
-            yield _spelt_leaf(item, limit)
-
-
-def _spelt_members(item: dict[Any, Any], limit: int) -> Iterator[tuple[str, Any]]:
-    for i, (key, child) in enumerate(item.items()):
-        yield f"{', ' if i else ''}{_spelt_leaf(key, limit)}: ", child
-
-
-def _spelt_leaf(value: Any, limit: int) -> str:
-    if isinstance(value, str):
-        text = value[: limit + 1]
-        return json.dumps(text, ensure_ascii=not _encodable(text))
-    if isinstance(value, Decimal):
-        return str(value)
-    if value is None or isinstance(value, bool | float):
-        return json.dumps(value)
-    return _leaf_text(value)
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+            yield leaf_text(item)
 
 
 def _equal_leaves(a: Any, b: Any) -> bool:
     if isinstance(a, str) and isinstance(b, str):
-        return str.__eq__(a, b) or (not (a.isascii() or b.isascii()) and _leaf_text(a) == _leaf_text(b))
+        return str.__eq__(a, b) or (not (a.isascii() or b.isascii()) and leaf_text(a) == leaf_text(b))
     if type(a) is int and type(b) is int:
         return a == b
-    return _leaf_text(a) == _leaf_text(b)
+    return leaf_text(a) == leaf_text(b)
 
 
 def _by_key_text(item: dict[Any, Any]) -> dict[str, Any]:
-    return {_leaf_text(key): child for key, child in item.items()}
+    return {leaf_text(key): child for key, child in item.items()}
 
 
-def _leaf_text(value: Any) -> str:
-    """Return the text of a value that holds no others; ASCII, and different for different values."""
+def leaf_text(value: Any) -> str:
+    """Return the canonical text of a value that holds no others; ASCII, and different for different values."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -273,7 +210,7 @@ def _decimal_text(number: Decimal) -> str:
     stripped = text.rstrip("0")
     shift = int(exponent) + len(text) - len(stripped)
     minus = "-" if sign else ""
-    if 0 <= shift and len(stripped) + shift <= _PLAIN_DIGITS:
+    if shift >= 0 and len(stripped) + shift <= _PLAIN_DIGITS:
         return f"{minus}{stripped}{'0' * shift}"
     return f"{minus}{stripped}e{shift}"
 
@@ -297,4 +234,3 @@ class _Text(str):
 _COMMA = _Text(",")
 _CLOSE_DICT = _Text("}")
 _CLOSE_LIST = _Text("]")
-_END: tuple[Any, Any] = (None, None)

@@ -3,7 +3,7 @@
 Numbers keep their spelling's type (an `int` stays an int, anything with a point or exponent is a
 `Decimal`), duplicate keys are seen, NaN, Infinity and overflowing literals are named, lone surrogates
 survive. Values compare exactly at any size, never through a float, and blind to spelling: escapes,
-spacing, key order (`equal`, `canonical` and `spell` are in `json_values` and offered here). Type is a
+spacing, key order (`json_values` and `json_spelling` do this; their functions are offered here too). Type is a
 claim of its own: 4200.0 and 4200, true and 1 are equal values of different types.
 Source: tool-call assertions, claims two and three; properties 28 and 29.
 """
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from attest_otel.json_values import canonical, equal, same_type, spell, type_name
+from attest_otel.json_spelling import spell
+from attest_otel.json_values import canonical, equal, same_type, type_name
 
 __all__ = ["MAX_DEPTH", "MAX_INTEGER_DIGITS", "MAX_TEXT_CHARS", "Parsed", "Problem", "canonical", "equal", "parse", "same_type", "spell", "type_name"]  # fmt: skip
 
@@ -100,12 +101,12 @@ def _too_deep(text: str) -> bool:
         return False
     depth = 0
     for match in _STRING_OR_BRACKET.finditer(text):
-        token = match[0]
-        if token in "[{":
+        piece = match[0]
+        if piece in "[{":
             depth += 1
             if depth > MAX_DEPTH:
                 return True
-        elif token in "]}":
+        elif piece in "]}":
             depth -= 1
     return False
 

@@ -7,7 +7,8 @@ output holds was quoted, not leaked. Source: DESIGN 3 rules 6 and 7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -25,8 +26,8 @@ from attest_otel.trajectory import Tool
 MAX_PER_VERDICT = 10
 
 
-def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, nulls_count: bool) -> Iterator[Problem]:
-    """Yield what the schema says; `nulls_count` makes an explicit null of an optional key a violation like any other."""
+def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, nulls_count: Callable[[], bool]) -> Iterator[Problem]:
+    """Yield what the schema says; `nulls_count`, asked only when needed, makes an explicit null of an optional key a violation like any other."""
     schema = compiled.schema
     if compiled.problem:
         yield Problem("unchecked", "warn", "schema", f"The arguments weren't checked: {compiled.problem}.")
@@ -44,9 +45,9 @@ def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, null
         yield Problem("undeclared_key", "warn", "model", reason, path, value_at(arguments, path), "only keys that the schema declares")
 
 
-def _violations(compiled: CompiledSchema, arguments: dict[str, Any], nulls_count: bool) -> Iterator[Problem]:
+def _violations(compiled: CompiledSchema, arguments: dict[str, Any], nulls_count: Callable[[], bool]) -> Iterator[Problem]:
     nulls = compiled.null_members(arguments)
-    if nulls and not nulls_count:
+    if nulls and not nulls_count():
         for path in nulls[:MAX_PER_VERDICT]:
             reason = f"{path_text(path)} is an explicit null; the key is optional, and the schema doesn't allow null for it: leave it out or allow null."
             yield Problem("null_optional", "warn", "schema", reason, path, None, "no such key, or a value that isn't null")
@@ -136,7 +137,7 @@ def non_finite_paths(value: Any) -> Iterator[Path]:
             stack.extend([((*path, k), v) for k, v in item.items()][::-1])
         elif isinstance(item, list | tuple):
             stack.extend([((*path, i), v) for i, v in enumerate(item)][::-1])
-        elif isinstance(item, float | Decimal) and abs(float(item)) in (float("inf"),) or item != item:  # noqa: PLR0124
+        elif (isinstance(item, Decimal) and item.is_nan()) or (isinstance(item, float | Decimal) and not math.isfinite(item)):
             yield path
 
 

@@ -27,7 +27,12 @@ from typing import Any
 
 from attest_otel import strict_json
 from attest_otel.checks.argument_problems import NAME, Problem, fidelity, path_text, to_finding
-from attest_otel.checks.argument_values import MAX_PER_VERDICT, non_finite_paths, quality_problems, schema_problems
+from attest_otel.checks.argument_values import (
+    MAX_PER_VERDICT,
+    non_finite_paths,
+    quality_problems,
+    schema_problems,
+)
 from attest_otel.checks.rewriting import Rewrite, find_rewrites, repaired
 from attest_otel.checks.schema import NO_SCHEMA, CompiledSchema, compile_schema, value_at
 from attest_otel.checks.tool_use import find_recoveries
@@ -97,7 +102,7 @@ class _Run:
             yield from self._no_object(call, parsed.value)
         else:
             yield from _text_problems(parsed, raw)
-            yield from schema_problems(self.schema(call), parsed.value, nulls_count=self._is_unrecovered_error(call))
+            yield from schema_problems(self.schema(call), parsed.value, nulls_count=lambda: self._is_unrecovered_error(call))
             yield from quality_problems(self.view, call, parsed.value)
         yield from self._rewrites(call, parsed.value)
 

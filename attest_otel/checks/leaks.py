@@ -26,7 +26,7 @@ _TYPE_WORDS = frozenset({"string", "null", "undefined"})
 _SHOUTED = re.compile(r"(?:YOUR|INSERT|ENTER|REPLACE)(?:[_-][A-Z0-9]+)+|[A-Z0-9]+(?:[_-][A-Z0-9]+)*[_-]HERE")
 _YOUR = re.compile(r"your(?:_[a-z0-9]+)+|your(?:-[a-z0-9]+)*-(?:key|token|id|secret|password|email|url|project|domain|username)|(?:insert|enter|replace)_(?:your|the)(?:_[a-z0-9]+)+")
 _ENCLOSED = re.compile(r"<([a-z][a-z0-9 _.-]{0,60})>|\{\{ ?([a-z][a-z0-9 _.-]{0,60}) ?\}\}|\[((?:your|insert|enter)[ _-][a-z0-9 _-]{1,60})\]")
-_SLOT_NAMES = frozenset("id name email value token key url path date number amount address phone username password user query text city".split())
+_SLOT_NAMES = frozenset(["id", "name", "email", "value", "token", "key", "url", "path", "date", "number", "amount", "address", "phone", "username", "password", "user", "query", "text", "city"])
 _EMPTY_MEANS_SOMETHING = re.compile(r"new_|replac|content|file_text|(?:^|_)(?:value|separator|delimiter|sep|prefix|suffix|default|stdin|new)(?:$|_)")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
