@@ -16,6 +16,18 @@ from attest_otel.checks.view import Call
 _NONE = 2**63
 
 
+def is_later(call: Call, than: Call) -> bool:
+    """Return whether a call is later than another: what the other returned can have led to it."""
+    turn, before = call.call.turn, than.call.turn
+    start, ended = call.call.started_at, than.call.ended_at
+    if turn is not None and before is not None and turn > before:
+        return True
+    if start is not None and ended is not None and start >= ended:
+        return True
+    comparable = (turn is not None and before is not None) or (start is not None and ended is not None)
+    return not comparable and call.index > than.index
+
+
 class LaterIndex:
     """The calls of one kind, asked for the first (in step order) that comes later than another call."""
 

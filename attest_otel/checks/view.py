@@ -134,6 +134,11 @@ class RunView:
                 found.append(Call(len(found), number, step.tool_call, tool, agent, text_only))
         return found
 
+    @cached_property
+    def shared(self) -> dict[str, Any]:
+        """What one check worked out about the run and another reads, by name."""
+        return {}
+
 
 def _merged(recorded: Tool, configured: Tool) -> Tool:
     """Let the configuration add what the record leaves at its default, and never contradict what it says."""

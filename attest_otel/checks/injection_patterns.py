@@ -1,0 +1,118 @@
+"""The wording of injected instructions, as tables.
+
+`TRIGGER` is the cheap question asked of every output: could any pattern below match, or does the text
+carry something that has to be decoded first? It must let through whatever a pattern needs; a test
+holds that. The patterns read a normalised (lower-case) copy. A gap between two words never crosses
+the end of a sentence. All are RE2: linear on any input.
+
+A pattern is `strong` when nobody but an attacker writes it to an agent: then words in common with a
+later call count as obeying. A weak one (a note to the assistant, a request for silence) also stands in
+honest documents: only a name, address or identifier that nothing else explains counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import re2
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of wording."""
+
+    name: str
+    expression: str
+    strong: bool = True
+
+
+_GAP = r"[^.!?\n]*?\b"
+_AGENT = r"(?:ai|a\.i\.|llm|llms|agents?|assistants?|language models?|chatbots?|chat ?gpt|gpt(?:-?[0-9]\w*)?|claude|copilot|gemini|cursor|codex|bots?)"
+_ADDRESSEE = rf"(?:(?:the|any|all|every|your|other|our)\s+)*(?:(?:ai|llm|coding|autonomous|automated|virtual|helpful)\s+)?{_AGENT}"
+_RULES = r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|polic(?:y|ies)|constraints?|restrictions?|commands?|training|programming|safeguards?|safety)"
+_SECRETS = r"(?:system prompt|initial prompt|hidden prompt|developer message|environment variables?|env vars?|api[ _-]?keys?|credentials?|secrets?|passwords?|access tokens?|auth tokens?|session tokens?|private keys?|ssh keys?|the token|conversation history|chat history)"
+_SHOW = r"(?:print|reveal|show|output|repeat|send|leak|return|include|paste|dump|disclose|exfiltrate|share|post|upload|forward|email|append|encode)"
+_ADDRESS = r"(?:[\w.+-]+@[\w-]+\.[\w.-]+|https?://)"
+_START = r"(?:^|[^\w@/.-])"
+
+PATTERNS: tuple[Pattern, ...] = (
+    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,4}}?(?:previous|prior|preceding|above|earlier|all|any|every|your|its|the|other|system|original|existing|former|these|those)\s+(?:[\w'-]+\s+){{0,4}}?{_RULES}\b"),
+    Pattern("override", r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what)\s+(?:that\s+)?(?:you|i|we|was|were|is|the|above|before|prior|previous|said|written|came|else)"),
+    Pattern("new_task", r"\b(?:your|the)\s+(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose|instructions?)\s+(?:is|are|now)\b"),
+    Pattern("new_task", r"\b(?:new|updated|revised|override|admin|developer|additional|secret|hidden)\s+(?:system\s+)?(?:instructions?|prompt|directives?|orders?)\s*(?::|for you\b|follow\b)"),
+    Pattern("new_task", r"\bsystem\s+(?:override|update|notice|instruction|prompt)\s*(?::|-|—)\s*\w"),
+    Pattern("persona", rf"\byou are (?:now|actually|really|no longer)\s+(?:an?\s+|the\s+|bound|in\s+)?(?:\w+\s+){{0,2}}?(?:{_AGENT}|dan|free|unrestricted|unfiltered|jailbroken|bound|(?:developer|debug|admin|god|root|maintenance)\s+mode|admin\w*|hacker|pirate)\b"),
+    Pattern("persona", r"\b(?:from now on|starting now|henceforth),?\s+(?:you|always|never|respond|answer|reply|act|every)\b"),
+    Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:developer|debug|admin|god|dan|jailbreak|unrestricted)\s+mode\b"),
+    Pattern("role_marker", r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|eot_id|start_header_id|begin_of_text)\|?>|\[/?inst\]|<</?sys>>|<\|?/?(?:system|system_prompt|system-prompt|assistant_instructions?|system-reminder)\|?>|\[/?system\]|\[system (?:message|prompt|note)\]"),
+    Pattern("role_marker", r"(?:^|\n|\"|>)\s*#*\s*(?:system|developer|human|user|assistant)(?:\s+(?:message|prompt|note))?\s*:\s*(?:please\s+)?(?:you (?:are|must|will|should|have to)|ignore|disregard|forget|override|from now|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user (?:has|is|wants)|new )"),
+    Pattern("secret_request", rf"\b{_SHOW}\s+(?:\S+\s+){{0,5}}?(?:your|the full|the entire|full|entire|all|any|user'?s?|their|this|the)\s+(?:\S+\s+){{0,4}}?{_SECRETS}{_GAP}(?:in|to|into|via|as|with)\s+(?:the|your|this|an?|every|each|{_ADDRESS})"),
+    Pattern("secret_request", rf"\b{_SHOW}\s+(?:\S+\s+){{0,3}}?(?:(?:your|the)\s+)(?:\S+\s+){{0,2}}?(?:system prompt|initial prompt|hidden prompt|developer message|initial instructions|original instructions)\b"),
+    Pattern("secret_request", r"\bpost the (?:api |access |auth |secret )?(?:token|key|password)\b"),
+    Pattern("exfiltration", rf"\b(?:send|forward|e-?mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s+(?:\S+\s+){{0,6}}?(?:all|every|any|entire|full|conversation|history|contents?|data|files?|contacts?|credentials?|passwords?|tokens?|keys?|secrets?|records?|e?-?mails?|messages?|inbox|invoices?|funds|money|balance|rows?|list)\b{_GAP}(?:to|at|with|on)\s+\S{{0,20}}?{_ADDRESS}"),
+    Pattern("exfiltration", r"!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$\{?)[a-z _-]"),
+    Pattern("addressed", rf"\b(?:notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{_ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
+    Pattern("addressed", rf"\b(?:dear|hey|hello|hi|attention|listen)\s*,?\s+{_ADDRESSEE}\b", strong=False),
+    Pattern("addressed", rf"\b(?:if|when|since|because|as)\s+you(?:'re| are)\s+(?:reading\s+this\s+)?(?:as\s+)?(?:an?|the)?\s*(?:ai|llm|language|coding|autonomous)\s*(?:{_AGENT}|model)?\b", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?)\s*(?::|,|\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to))\s*\S", strong=False),
+    Pattern("addressed", rf"{_START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|ignore|do not|never|always|also|first|before|now|immediately|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend)\b", strong=False),
+    Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{_AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?(?:ignore|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable)\b", strong=False),
+    Pattern("conceal", r"\b(?:do not|don't|dont|never|without|must not|should not|avoid)\s+(?:\w+\s+)?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?(?: (?:this|it|any of this))? to|reveal(?:ing)?(?: (?:this|it))? to|notify(?:ing)?|alert(?:ing)?|disclos(?:e|ing)(?: (?:this|it))? to|let(?:ting)?|ask(?:ing)?|show(?:ing)?(?: (?:this|it))? to|report(?:ing)?(?: (?:this|it))? to)\s+(?:the\s+|any\s+|your\s+)?(?:users?|humans?|customers?|owners?|operators?|developers?|anyone|anybody|victims?)\b", strong=False),
+    Pattern("conceal", r"\b(?:do not|don't|never)\s+(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s+(?:\w+\s+)?(?:instructions?|message|note|prompt|comment|step)s?\b"),
+    Pattern("before_answering", r"\b(?:before|instead of|prior to|to continue|in order to continue|to proceed|to complete (?:this|the|your) (?:task|request))\s*,?\s*(?:you\s+)?(?:can\s+)?(?:answer\w*|respond\w*|reply\w*|continu\w*|summari[sz]\w*|proceed\w*|finish\w*|completing)?[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?\w", strong=False),
+    Pattern("tool_order", r"\b(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]{0,20}?[:!-]+\s*(?:[^.!?\n]{0,80}?)\b(?:call|invoke|run|execute|use)\s+(?:the\s+)?[`\"'\\]*[a-z]\w*_\w+[`\"'\\]*(?:\s+(?:tool|function|command))?\s*(?:\(|with\b|now\b|immediately\b|to\b)", strong=False),
+    Pattern("override", r"\b(?:ignorier\w*|missacht\w*|vergiss|vergesse\w*)\s+(?:\w+\s+){0,4}?(?:anweisung|instruktion|regel|befehl|vorgabe)\w*"),
+    Pattern("override", r"\b(?:ignor(?:e|ez|er|es)|oublie[rz]?|ne (?:tiens|tenez) pas compte)\s+(?:\S+\s+){0,4}?(?:instructions?|consignes?|regles?|directives?)"),
+    Pattern("override", r"\b(?:ignor(?:a|e|ar|en|ad)|olvid(?:a|e|ar|en)|descart(?:a|e|ar)|desconsider(?:a|e|ar)|esquec(?:a|e))\s+(?:\S+\s+){0,4}?(?:instrucciones|instrucoes|instruccoes|indicaciones|ordenes|reglas|regras|istruzioni|regole)"),
+    Pattern("override", r"\b(?:ignora(?:te|re)?|dimentica(?:te|re)?)\s+(?:\S+\s+){0,4}?(?:istruzioni|regole|indicazioni|direttive)"),
+    Pattern("override", r"\b(?:negeer|vergeet)\s+(?:\S+\s+){0,4}?(?:instructies|opdrachten|regels)|\b(?:zignoruj|ignoruj)\s+(?:\S+\s+){0,4}?(?:instrukcje|polecenia)|\b(?:onceki|yukaridaki)\s+(?:\S+\s+){0,3}?talimatlar\S*\s+(?:\S+\s+){0,2}?(?:yok say|gormezden gel|unut)"),
+    Pattern("override", r"(?:игнорируй|проигнорируй|забудь|не выполняй)\S*\s+(?:\S+\s+){0,4}?(?:инструкци|указани|правил|команд)"),
+    Pattern("override", r"(?:忽略|无视|無視|忘记|忘記|不要遵守)[^。\n]{0,16}?(?:指令|指示|说明|提示|規則|规则|命令)"),
+    Pattern("override", r"(?:指示|命令|指令|プロンプト|ルール)[^。\n]{0,8}?(?:無視|忘れ)|(?:지시|명령|지침)\S{0,6}\s*(?:모두\s*)?(?:무시|잊)"),
+    Pattern("override", r"تجاهل\s+(?:\S+\s+){0,3}?\S*(?:تعليمات|أوامر|الأوامر|التعليمات)|(?:निर्देश|आदेश)\S*\s+(?:\S+\s+){0,3}?(?:अनदेखा|नज़रअंदाज़|भूल)"),
+)  # fmt: skip
+
+HIDDEN_PATTERNS: tuple[Pattern, ...] = (
+    *PATTERNS,
+    Pattern("addressed", rf"{_START}{_ADDRESSEE}\s*(?::|,|—|-\s)\s*\S"),
+    Pattern("addressed", rf"\b(?:to|for|attention|dear|hey|hello|hi)\s+{_ADDRESSEE}\b"),
+    Pattern("addressed", rf"{_START}{_AGENT}\b{_GAP}(?:must|should|shall|need to|have to|will)\b"),
+    Pattern("secret_request", rf"\b{_SHOW}\b{_GAP}{_SECRETS}\b"),
+)
+
+TRIGGER = re2.compile(
+    r"(?i)ignor|disregard|forget|overrid|bypass|discard|obey|follow|instruction|directive|prompt"
+    r"|assistant|\bagents?\b|\bai\b|\ba\.i\.|\bllm|language model|chat ?bot|\bbots?\b|\bgpt|chatgpt|claude|copilot|gemini|\bcursor\b|codex|autonomous"
+    r"|you are (?:now|actually|really|no longer)|from now on|starting now|henceforth|new (?:task|goal|objective|mission|job|purpose)"
+    r"|(?:real|actual|true|updated|revised|only|next)\s+(?:task|goal|objective|mission|job|purpose|\w+ (?:task|goal|objective|mission|job|purpose))|(?:secret|hidden|admin|additional|revised|updated|new)\s+(?:system\s+)?order"
+    r"|system (?:override|update|notice)|(?:developer|debug|admin|god|dan|jailbreak|unrestricted|root|maintenance) mode"
+    r"|<\||\[/?inst|<<|</?system|\[/?system|(?:system|developer|human|user)(?: message| note)?\s*:\s*(?:please|you|from|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user|new )"
+    r"|credential|environment var|env var|api[ _-]?keys|secrets?\b[^.\n]*\b(?:in|to|into|via|as|with)\b|password|\btokens?\b|private key|ssh key|developer message|(?:conversation|chat) history"
+    r"|(?:send|forward|mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s[^.\n]*(?:@|https?://)|!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$)"
+    r"|(?:tell(?:ing)?|inform(?:ing)?|to|notify(?:ing)?|alert(?:ing)?|let(?:ting)?|ask(?:ing)?)\s+(?:the\s+|any\s+|your\s+)?(?:user|human|customer|owner|operator|developer|anyone|anybody|victim)"
+    r"|you must|you should|you have to|you need to|must first|be sure to|make sure|(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]*?(?:call|invoke|run|execute|use)\s"
+    r"|acknowledge (?:this|these|the)|(?:mention|reveal|disclose|report) (?:this|these|the) "
+    r"|missacht|vergiss|vergesse|oubli|(?:tiens|tenez) pas compte|olvid|descart|desconsider|esquec|dimentica|negeer|vergeet|talimat"
+    r"|игнорир|забудь|не выполняй|忽略|无视|無視|忘|不要遵守|무시|잊|تجاهل|अनदेखा|नज़रअंदाज़|भूल"
+    r"|<!--|\]: *#|\[comment\]|display: ?none|visibility: ?hidden|font-size: ?0|opacity: ?0|color: ?(?:white|#fff)"
+    r"|[a-z0-9+/_-]{32}|\\u[0-9a-f]{4}|&#[0-9x]|(?:%[2-7][0-9a-f])[a-z%]"
+)
+
+BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\n)[A-Za-z0-9+/_-]{4,})*={0,2}")
+COMMENT = re2.compile(r"(?s)<!--(.*?)-->|(?:^|\n)\s*\[(?://|comment)\]:\s*(?:#|<>)\s*[(\"'](.*?)[)\"']\s*(?:\n|$)|<[a-z]+[^>]*(?:display:\s?none|visibility:\s?hidden|font-size:\s?0|opacity:\s?0[^.]|color:\s?(?:white|#fff(?:fff)?)\b)[^>]*>([^<]+)")
+
+
+class PatternSet:
+    """Patterns asked one by one: small automata stay linear in practice where one for all of them would thrash."""
+
+    def __init__(self, patterns: tuple[Pattern, ...]) -> None:
+        self._compiled = [(pattern, re2.compile(pattern.expression)) for pattern in patterns]
+
+    def first(self, text: str) -> list[tuple[Pattern, int, int]]:
+        """Return the first match of each pattern that occurs, strong ones first, then by position."""
+        found = []
+        for pattern, compiled in self._compiled:
+            match = compiled.search(text)
+            if match is not None:
+                found.append((pattern, match.start(), match.end()))
+        return sorted(found, key=lambda hit: (not hit[0].strong, hit[1], hit[2], hit[0].name))
