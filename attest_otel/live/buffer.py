@@ -1,0 +1,230 @@
+"""The state machine of runs: starts and ends of spans in, runs to grade out.
+
+Only the worker's thread touches a buffer; the time is an argument. A run is the subtree of a top-most
+agent span, or else all that a local root holds, by the reading room's own mark of what a span is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry.sdk.trace import ReadableSpan
+
+from attest_otel.config import AttestConfig
+from attest_otel.live.deciding import Decider
+from attest_otel.live.faults import Counts
+from attest_otel.live.runs import Node, Run, State, join_keys, span_key, subtree
+from attest_otel.live.sizes import cut_record, cut_text, record_size, text_size
+from attest_otel.read.kinds import NEVER_GRADED, kind_of
+from attest_otel.read.span import SpanRecord, from_sdk
+
+SMALL_VALUE_BYTES = 256
+MAX_IGNORED = 10_000
+
+
+class Buffer:
+    """Open and recently decided runs, within the limits of the settings.
+
+    Args:
+        config: the settings.
+        quiet_trace: the id of the trace that holds what foreign code records while it works for us.
+    """
+
+    def __init__(self, config: AttestConfig, quiet_trace: int = 0) -> None:
+        self._limits = config.limits
+        self._keep_spans = config.export.unsampled != "none"
+        self._quiet_trace = quiet_trace
+        self._index: dict[int, Node] = {}
+        self._ignored: dict[int, None] = {}
+        self._full: dict[int, Run] = {}
+        self.counts = Counts("late", "unknown", "duplicate", "left_out", "revised")
+        self.runs = Decider(config.limits, self._index, self.counts)
+
+    def knows(self, key: int) -> bool:
+        """Return whether a span belongs to a run that is open or remembered; may be asked from any thread."""
+        return key in self._index or key in self.runs.memory
+
+    def start(self, span: ReadableSpan, now: float) -> None:
+        """A span started."""
+        context, parent = span.context, span.parent
+        if context is None:
+            return
+        key = span_key(context)
+        above = span_key(parent) if parent is not None and not parent.is_remote else None
+        if _is_ours(span) or context.trace_id == self._quiet_trace or above in self._ignored:
+            self._ignore(key)
+        elif key in self._index:
+            self._start_again(self._index[key], span)
+        else:
+            self._place(span, key, above, now)
+
+    def end(self, span: ReadableSpan, now: float) -> None:
+        """A span ended."""
+        if span.context is None:
+            return
+        key = span_key(span.context)
+        node = self._index.get(key)
+        if node is None:
+            self._end_unknown(key)
+        elif node.live is None:
+            self.counts.add("duplicate")
+        else:
+            self._store(node, span, now)
+            self._close(node, span, now)
+
+    def content(self, key: int, attributes: Mapping[str, Any]) -> None:
+        """Keep the full values our recorder handed over for a span that is open."""
+        node = self._index.get(key)
+        if node is None or node.live is None:
+            return
+        kept = dict(node.content or {})
+        for name, value in attributes.items():
+            kept[name] = cut_text(value, self._limits.max_value_bytes) if type(value) is str else value
+            if kept[name] is not value:
+                node.run.miss("max_value_bytes")
+        size = sum(text_size(value) for value in kept.values() if type(value) is str)
+        self.runs.grow(node.run, size - node.held)
+        node.content, node.held = kept, size
+
+    def lost(self, trace_id: int) -> None:
+        """Say in the open runs of a trace that spans of theirs were left out before they came here."""
+        for run in self.runs.open.values():
+            if run.root_key >> 64 == trace_id:
+                run.miss("overload")
+
+    def _ignore(self, key: int) -> None:
+        self._ignored[key] = None
+        if len(self._ignored) > MAX_IGNORED:
+            del self._ignored[next(iter(self._ignored))]
+
+    def _start_again(self, node: Node, span: ReadableSpan) -> None:
+        """Two spans share an id, or one was announced twice."""
+        self.counts.add("duplicate")
+        if node.live is None:
+            node.live = span
+            node.run.open[node.key] = node
+        elif node.live is not span:
+            node.twins += 1
+
+    def _place(self, span: ReadableSpan, key: int, above: int | None, now: float) -> None:
+        parent = self._index.get(above) if above is not None else None
+        if parent is not None and parent.run.is_agent and parent.run.state is State.OPEN:
+            self._join(parent, span, key)
+            return
+        record = from_sdk(span)
+        is_agent = kind_of(record) == "agent"
+        if parent is not None and not is_agent:
+            self._join(parent, span, key)
+        elif not is_agent and above is not None and self._is_left_over(above):
+            self._ignore(key)
+        else:
+            self._begin(span, record, key, now)
+
+    def _is_left_over(self, above: int) -> bool:
+        """Return whether a parent that isn't held was left out of a full run, or its run is decided and let go."""
+        if above in self.runs.memory:
+            self.counts.add("late")
+            return True
+        full = self._full.get(above >> 64)
+        if full is not None:
+            self._leave_out(full)
+        return full is not None
+
+    def _begin(self, span: ReadableSpan, record: SpanRecord, key: int, now: float) -> None:
+        kind = kind_of(record)
+        run = Run(key, span.context, kind == "agent", now)
+        run.is_run = run.is_agent
+        run.is_fragment = kind in ("chat", "tool")
+        run.nodes[key] = run.open[key] = self._index[key] = Node(key, run, None, span)
+        self.runs.note_joins(run, join_keys(record))
+        self.runs.add(run, now)
+
+    def _join(self, parent: Node, span: ReadableSpan, key: int) -> None:
+        run = parent.run
+        if len(run.nodes) >= self._limits.max_spans_per_run:
+            self._full[key >> 64] = run
+            self._leave_out(run)
+            self._ignore(key)
+            return
+        node = Node(key, run, parent, span)
+        run.nodes[key] = run.open[key] = self._index[key] = node
+        parent.children.append(node)
+
+    def _leave_out(self, run: Run) -> None:
+        run.miss("max_spans_per_run")
+        self.counts.add("left_out")
+
+    def _end_unknown(self, key: int) -> None:
+        if key in self._ignored:
+            del self._ignored[key]
+        else:
+            self.counts.add("unknown")
+
+    def _store(self, node: Node, span: ReadableSpan, now: float) -> None:
+        run = node.run
+        record = from_sdk(span, node.content)
+        kept = cut_record(record, self._limits.max_value_bytes)
+        if kept is not record:
+            run.miss("max_value_bytes")
+        size = record_size(kept)
+        room, limit = self.runs.room(run, now)
+        if size > room + node.held:
+            kept = cut_record(kept, SMALL_VALUE_BYTES)
+            size = record_size(kept)
+            run.miss(limit)
+        node.records.append(kept)
+        if self._keep_spans and not kept.sampled:
+            node.kept.append(span)
+        self.runs.grow(run, size - node.held)
+        node.content, node.held = None, 0
+
+    def _close(self, node: Node, span: ReadableSpan, now: float) -> None:
+        if node.twins:
+            node.twins -= 1
+            return
+        node.live = None
+        node.run.open.pop(node.key, None)
+        if node.run.decided:
+            self.runs.late(node.run, now)
+            return
+        kind = kind_of(node.records[-1])
+        if kind == "agent" and not node.run.is_agent:
+            self._split_off(node, span, now)
+        run = node.run
+        run.is_run = run.is_run or kind in ("chat", "tool")
+        if node.key == run.root_key:
+            run.ended_at = now
+            self.runs.note_joins(run, join_keys(node.records[-1]))
+        root = run.nodes.get(run.root_key)
+        if root is not None and root.live is None:
+            self._full.pop(run.root_key >> 64, None)
+            self.runs.root_ended(run, now)
+
+    def _split_off(self, top: Node, span: ReadableSpan, now: float) -> None:
+        """Make a run of its own of a span that shows only at its end that it is an agent's."""
+        old = top.run
+        if top.key == old.root_key:
+            old.is_agent = old.is_run = True
+            old.is_fragment = False
+            return
+        run = Run(top.key, span.context, True, old.since)
+        run.is_run = True
+        for node in subtree(top):
+            old.nodes.pop(node.key, None)
+            if old.open.pop(node.key, None) is not None:
+                run.open[node.key] = node
+            run.nodes[node.key] = node
+            node.run = run
+        moved = sum(record_size(record) for node in run.nodes.values() for record in node.records)
+        old.size -= moved
+        run.size += moved
+        if top.parent is not None:
+            top.parent.children.remove(top)
+        top.parent = None
+        self.runs.add(run, now)
+
+
+def _is_ours(span: ReadableSpan) -> bool:
+    scope = span.instrumentation_scope
+    return scope is not None and scope.name in NEVER_GRADED

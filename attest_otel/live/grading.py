@@ -1,0 +1,185 @@
+"""One decided run -> its report, in steps that each have a deadline, and out to every sink.
+
+The work runs in a lane's thread. What overran, failed or was never begun is a finding that says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from attest_otel.checks import run_one, unchecked
+from attest_otel.checks.view import RunView
+from attest_otel.config import CheckName
+from attest_otel.export.evaluated import Evaluated, Sink
+from attest_otel.findings import CheckResult
+from attest_otel.gaps import Gap, write_gap
+from attest_otel.grader import Attest
+from attest_otel.live.lane import Outcome, Step, Work
+from attest_otel.live.runs import Job
+from attest_otel.read.build import build_trajectory
+from attest_otel.read.runs import split_runs
+from attest_otel.report import Report
+from attest_otel.trajectory import Trajectory
+
+ModelChecks = Callable[[Trajectory, Report], Awaitable[Sequence[CheckResult]]]
+Build = Callable[[Job], Trajectory]
+
+
+def rebuild(job: Job) -> Trajectory:
+    """Rebuild the run of a job, with what the pipeline knows to be missing."""
+    root_id = f"{job.run.root_key & 0xFFFFFFFFFFFFFFFF:016x}"
+    found = split_runs(job.records)
+    chosen = next((one for one in found if one.root is not None and one.root.span_id == root_id), found[0] if found else None)
+    if chosen is None:
+        return bare_run(job)
+    run = build_trajectory(chosen.root, chosen.spans)
+    return run.model_copy(update={"incomplete": [*run.incomplete, *job.incomplete]}) if job.incomplete else run
+
+
+def bare_run(job: Job, reason: str = "the run could not be rebuilt") -> Trajectory:
+    """Return a record that says only which run it was and why there is no more."""
+    return Trajectory(id=f"{job.run.root_key >> 64:032x}", incomplete=[*job.incomplete, write_gap(Gap.INCOMPLETE, reason)])
+
+
+@dataclass(slots=True)
+class Graded:
+    """What grading a job came to so far."""
+
+    job: Job
+    run: Trajectory
+    results: list[CheckResult] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    report: Report | None = None
+
+
+class Grader:
+    """Grades jobs.
+
+    Args:
+        attest: the settings and the policy.
+        sinks: where reports go.
+        on_graded: called in the lane's thread with each report before the sinks get it; `final` is
+            False while a model still reads.
+        on_fault: called with the name of a sink and what went wrong.
+        ask_model: hands a graded run to the model's loop, None without a model.
+    """
+
+    def __init__(
+        self,
+        attest: Attest,
+        sinks: Iterable[Sink],
+        *,
+        on_graded: Callable[[Graded, bool], None],
+        on_fault: Callable[[str, str], None],
+        ask_model: Callable[[Graded], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        build: Build = rebuild,
+    ) -> None:
+        self._attest = attest
+        self._limits = attest.config.limits
+        self._sinks = tuple(sinks)
+        self._on_graded = on_graded
+        self._on_fault = on_fault
+        self._ask_model = ask_model
+        self._clock = clock
+        self._build = build
+
+    def grade(self, job: Job) -> Work:
+        """Grade one run: rebuild, check, report, send."""
+        ends = self._clock() + self._limits.evaluation_deadline_seconds
+        built = yield self._step("rebuilding the run", partial(self._build, job))
+        graded = Graded(job, built.value if built.fault is None else bare_run(job, f"the run was not rebuilt: {built.fault}"))
+        view = yield self._step("reading the run", partial(self._attest.view, graded.run))
+        for name in self._attest.deterministic_checks():
+            outcome = view if view.fault is not None else (yield self._check(view.value, name, ends))
+            self._take(graded, name, outcome)
+        if built.fault is not None:
+            graded.results.append(unchecked("coverage", f"the run was not rebuilt: {built.fault}"))
+        yield from self._send(graded, final=self._ask_model is None)
+        if self._ask_model is not None:
+            self._ask_model(graded)
+
+    def finish(self, graded: Graded, added: Sequence[CheckResult]) -> Work:
+        """Add what the model found and send everything."""
+        before = {r.check for r in graded.results}
+        graded.results = merge(graded.results, added)
+        fresh = frozenset(r.check for r in added) | frozenset(r.check for r in graded.results if r.check not in before)
+        yield from self._send(graded, final=True, fresh=fresh)
+
+    def not_graded(self, job: Job, reason: str) -> Work:
+        """Report a run unchecked that there was no time to grade."""
+        graded = Graded(job, bare_run(job, reason), [unchecked("coverage", reason)])
+        yield from self._send(graded, final=True)
+
+    def flush_sinks(self, timeout_millis: Callable[[], int], done: Callable[[bool], None]) -> Work:
+        """Flush every sink, after all that was queued before."""
+        truth = True
+        for sink in self._sinks:
+            left = timeout_millis()
+            outcome = yield Step(f"flushing {_name(sink)}", partial(sink.force_flush, left), max(left / 1000, 0.001))
+            truth = truth and outcome.value is not False and outcome.fault is None
+        done(truth)
+
+    def _send(self, graded: Graded, *, final: bool, fresh: frozenset[str] | None = None) -> Work:
+        job = graded.job
+        made = yield self._step("making the report", partial(self._report, graded))
+        report: Report = made.value if made.fault is None else Report(run_id=graded.run.id, results=[unchecked("coverage", str(made.fault))])
+        graded.report = report
+        self._on_graded(graded, final)
+        evaluated = Evaluated(
+            run=graded.run,
+            report=report,
+            root=job.run.context,
+            lag_seconds=None if job.ended_at is None else max(self._clock() - job.ended_at, 0.0),
+            check_seconds=dict(graded.seconds),
+            spans=job.spans,
+            final=final,
+            fresh=fresh,
+        )
+        for sink in self._sinks:
+            outcome = yield self._step(f"sending to {_name(sink)}", partial(sink.emit, evaluated), interrupt=False)
+            if outcome.fault is not None:
+                self._on_fault(_name(sink), outcome.fault)
+
+    def _report(self, graded: Graded) -> Report:
+        return self._attest.report(graded.run, graded.results, revision=graded.job.revision)
+
+    def _check(self, view: RunView, name: CheckName, ends: float) -> Step:
+        left = min(self._limits.check_deadline_seconds, max(ends - self._clock(), 0.001))
+        return Step(f"check {name}", partial(run_one, view, name), left, interrupt=True)
+
+    def _take(self, graded: Graded, name: CheckName, outcome: Outcome) -> None:
+        graded.seconds[name] = outcome.seconds
+        if outcome.fault is not None:
+            graded.results.append(unchecked(name, f"the check did not finish: {outcome.fault}"))
+        elif outcome.value is not None:
+            graded.results.append(outcome.value)
+
+    def _step(self, name: str, action: Callable[[], Any], *, interrupt: bool = True) -> Step:
+        return Step(name, action, self._limits.check_deadline_seconds, interrupt)
+
+
+def merge(first: Sequence[CheckResult], added: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return the results with a model's added: of one check, what the model settled replaces `unchecked` alone."""
+    merged = {result.check: result for result in first}
+    for result in added:
+        old = merged.get(result.check)
+        merged[result.check] = result if old is None else _merge_one(old, result)
+    return list(merged.values())
+
+
+def _merge_one(old: CheckResult, new: CheckResult) -> CheckResult:
+    known = {f.id for f in new.findings}
+    settled = {(f.subject, f.step) for f in new.findings}
+    kept = [f for f in old.findings if f.id not in known and (f.verdict != "unchecked" or (f.subject, f.step) not in settled)]
+    findings = [*kept, *new.findings]
+    return new.model_copy(update={"findings": findings, "passed": all(f.severity != "fail" for f in findings)})
+
+
+def _name(sink: Sink) -> str:
+    return type(sink).__name__
+

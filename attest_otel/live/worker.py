@@ -1,0 +1,158 @@
+"""The worker: one thread that reads what the hooks wrote down and keeps the runs.
+
+Lazily started, once a process; a fork's child starts with nothing of its parent's. It sleeps until a
+hook wakes it or a timer is due, and never runs foreign code: checks and sinks run in a lane of their
+own. A worker that dies is started again by the next span.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import Span
+
+from attest_otel.live.buffer import Buffer
+from attest_otel.live.faults import FaultLog
+
+BREATH_SECONDS = 0.002
+MAX_BATCH = 256
+
+Command = Callable[[float], None]
+
+
+class Ended:
+    """Marks the end of a span for which the SDK gave no copy of its own."""
+
+    __slots__ = ("span",)
+
+    def __init__(self, span: ReadableSpan) -> None:
+        self.span = span
+
+
+class Worker:
+    """Reads the log in order; `idle` is True while it sleeps and has to be woken.
+
+    Args:
+        buffer: the runs; only the worker touches it.
+        on_ready: called after each batch with the time; returns seconds until it wants to be called
+            again, or None.
+        faults: where faults are said.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, buffer: Buffer, on_ready: Callable[[float], float | None], faults: FaultLog, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.log: deque[Any] = deque()
+        self.idle = True
+        self.last_round: float | None = None
+        self._buffer = buffer
+        self._on_ready = on_ready
+        self._faults = faults
+        self._clock = clock
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def wake(self) -> None:
+        """See that the worker reads the log; never waits for it, safe in signal handlers."""
+        self.idle = False
+        self._bell.put(None)
+        if self._thread is None and not self._stopped and self._starting.acquire(blocking=False):
+            try:
+                if self._thread is None:
+                    self._start()
+            finally:
+                self._starting.release()
+
+    def call(self, command: Command) -> None:
+        """Have a command run by the worker after all that is in the log."""
+        self.log.append(command)
+        self.wake()
+
+    def stop(self, timeout: float) -> bool:
+        """End the thread; return whether it ended in time."""
+        self._stopped = True
+        thread = self._thread
+        self._bell.put(None)
+        if thread is None or thread is threading.current_thread():
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="attest-worker", daemon=True)
+        self._thread = thread
+        try:
+            thread.start()
+        except BaseException:
+            self._thread = None
+            self.idle = True
+            raise
+
+    def _run(self) -> None:
+        clean = False
+        try:
+            while not self._stopped:
+                self._round()
+            clean = True
+        except BaseException as error:  # noqa: BLE001  # whatever ends it, the next span starts it again
+            self._faults.say("worker_restarted", "the worker ended and will be started again by the next span", error)
+        finally:
+            self._thread = None
+            self.idle = not clean
+
+    def _round(self) -> None:
+        self.idle = False
+        self._read_log()
+        now = self._clock()
+        due = self._buffer.runs.tick(now)
+        wait = self._on_ready(now)
+        self.last_round = now
+        until = min((t for t in (None if due is None else due - now, wait) if t is not None), default=None)
+        time.sleep(BREATH_SECONDS)  # many spans, one round
+        self.idle = True
+        if self.log:
+            return
+        try:
+            self._bell.get(timeout=None if until is None else max(until, 0.0))
+            while True:
+                self._bell.get_nowait()
+        except Empty:
+            return
+
+    def _read_log(self) -> None:
+        for _ in range(MAX_BATCH):
+            if not self.log:
+                return
+            try:
+                self._handle(self.log[0])
+            except Exception as error:  # noqa: BLE001  # one span's fault is not another's
+                self._faults.say("span_unreadable", "a span could not be taken in", error)
+            finally:
+                self.log.popleft()  # only then: who asks for a span finds it in the log or in the buffer
+
+    def _handle(self, entry: Any) -> None:
+        now = self._clock()
+        if isinstance(entry, Span) and isinstance(entry, ReadableSpan):
+            self._buffer.start(entry, now)
+        elif isinstance(entry, ReadableSpan):
+            self._buffer.end(entry, now)
+        elif isinstance(entry, Ended):
+            self._buffer.end(entry.span, now)
+        elif isinstance(entry, tuple):
+            self._buffer.content(*entry)
+        else:
+            entry(now)
