@@ -53,7 +53,7 @@ def difference_is_real(passed_a: int, total_a: int, passed_b: int, total_b: int)
 
 
 def _require_counts(passed: int, total: int) -> None:
-    if isinstance(passed, bool) or isinstance(total, bool) or not isinstance(passed, int) or not isinstance(total, int):
+    if any(isinstance(count, bool) or not isinstance(count, int) for count in (passed, total)):
         raise ValueError(f"counts must be whole numbers, got {passed!r} of {total!r}")
     if total < 1:
         raise ValueError(f"total must be at least 1, got {total}")

@@ -103,7 +103,7 @@ def run_agent(on_call: Callable[[str, str, str], None]) -> AgentRun:
 
     registered = tools()
     traced = traced_dispatcher(dispatch, tools=registered)
-    with MessagesServer(SCRIPT) as server, anthropic_http_client() as http_client:
+    with MessagesServer(SCRIPT) as server, anthropic_http_client(trust_env=False) as http_client:
         client = anthropic.Anthropic(base_url=server.base_url, api_key="demo", http_client=http_client)
         with agent_run(AGENT, task=QUESTION, system_prompt=SYSTEM, tools=registered, allowed_tools=ALLOWED, case_id=CASE_ID) as run:
             run.final_answer = _loop(client, traced, on_call)

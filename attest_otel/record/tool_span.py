@@ -107,32 +107,35 @@ class ToolCallRecorder:
 
     def _full(self, error: BaseException | None) -> dict[str, Any]:
         full: dict[str, Any] = {}
-        recorded = self._recorded
-        arguments = self._arguments_text()
-        if arguments is not None:
-            full[names.TOOL_CALL_ARGUMENTS] = arguments
-        if self._received is not None:
-            full[names.ARGUMENTS_RECEIVED] = self._received
-        if error is not None:
-            full[names.TOOL_CALL_RESULT] = _message(error)
-        elif self.output is not _UNSET:
-            result = read_result(self.output)
-            if result.output is not None:
-                full[names.TOOL_CALL_RESULT] = result.output
-            if self.is_error is None:
-                self.is_error = result.is_error
-            if result.fidelity != "recorded":
-                before = recorded or Recorded()
-                recorded = before.model_copy(update={"output": result.fidelity, "reason": before.reason or result.reason})
-        if self.is_error is not None:
-            full[names.IS_ERROR] = self.is_error
-        if self.exit_code is not None:
-            full[names.EXIT_CODE] = self.exit_code
+        output, recorded = self._result(error)
+        for name, value in (
+            (names.TOOL_CALL_ARGUMENTS, self._arguments_text()),
+            (names.ARGUMENTS_RECEIVED, self._received),
+            (names.TOOL_CALL_RESULT, output),
+            (names.IS_ERROR, self.is_error),
+            (names.EXIT_CODE, self.exit_code),
+        ):
+            if value is not None:
+                full[name] = value
         if self.artifacts:
             full[names.CALL_ARTIFACTS] = dump_json([a.model_dump(exclude_unset=True) for a in self.artifacts])
         if recorded is not None:
             full[names.RECORDED] = recorded.model_dump_json(exclude_none=True)
         return full
+
+    def _result(self, error: BaseException | None) -> tuple[str | None, Recorded | None]:
+        """Return the output's text, and what is to be said of the recording as a whole."""
+        if error is not None:
+            return _message(error), self._recorded
+        if self.output is _UNSET:
+            return None, self._recorded
+        result = read_result(self.output)
+        if self.is_error is None:
+            self.is_error = result.is_error
+        if result.fidelity == "recorded":
+            return result.output, self._recorded
+        before = self._recorded or Recorded()
+        return result.output, before.model_copy(update={"output": result.fidelity, "reason": before.reason or result.reason})
 
     def _shown(self, name: str, value: Any) -> Any:
         if name in _CONTENT:
