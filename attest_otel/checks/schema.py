@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -20,12 +21,13 @@ from typing import Any
 import jsonschema_rs
 
 from attest_otel.checks.schema_text import describe, without_patterns
-from attest_otel.json_values import has_at_most_nodes
+from attest_otel.json_values import has_at_most_nodes, leaf_text
 
 MAX_SCHEMA_CHARS = 1_000_000
 MAX_COMPILED_SCHEMAS = 256
 MAX_VIOLATIONS = 20
 MAX_NODES_EXPLAINED = 10_000
+MAX_INTEGER_BITS = 14_000
 ABSENT: Any = object()
 
 Path = tuple[str | int, ...]
@@ -57,7 +59,7 @@ class CompiledSchema:
         try:
             return bool(self.validator.is_valid(value))
         except ValueError:
-            return bool(self.validator.is_valid(_utf8(value)))
+            return bool(self.validator.is_valid(_as_json(value)))
 
     def violations(self, value: Any) -> list[Violation]:
         """Return the first `MAX_VIOLATIONS` violations; of a huge value only that there are some."""
@@ -85,7 +87,7 @@ class CompiledSchema:
         try:
             return iter(self.validator.iter_errors(value))
         except ValueError:
-            return iter(self.validator.iter_errors(_utf8(value)))
+            return iter(self.validator.iter_errors(_as_json(value)))
 
 
 NO_SCHEMA = CompiledSchema()
@@ -191,10 +193,14 @@ def _without(value: Any, paths: set[Path], here: Path = ()) -> Any:
     return value
 
 
-def _utf8(value: Any) -> Any:
-    """Return a copy with every lone surrogate replaced by one other character and every key a string."""
+def _as_json(value: Any) -> Any:
+    """Return a copy that JSON can hold: keys and texts without lone surrogates, foreign values as text."""
     if isinstance(value, dict):
-        return {_utf8(str(k)): _utf8(v) for k, v in value.items()}
+        return {_as_json(k if isinstance(k, str) else leaf_text(k)): _as_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_utf8(v) for v in value]
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        return [_as_json(v) for v in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
+        return Decimal(value)
+    return value if value is None or isinstance(value, int | float | Decimal) else leaf_text(value)
