@@ -15,7 +15,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import Span
 
 from attest_otel.live.buffer import Buffer
 from attest_otel.live.faults import FaultLog
@@ -121,6 +120,8 @@ class Worker:
         due = self._buffer.runs.tick(now)
         wait = self._on_ready(now)
         self.last_round = now
+        if self.log:
+            return
         until = min((t for t in (None if due is None else due - now, wait) if t is not None), default=None)
         time.sleep(BREATH_SECONDS)  # many spans, one round
         self.idle = True
@@ -146,10 +147,10 @@ class Worker:
 
     def _handle(self, entry: Any) -> None:
         now = self._clock()
-        if isinstance(entry, Span) and isinstance(entry, ReadableSpan):
-            self._buffer.start(entry, now)
-        elif isinstance(entry, ReadableSpan):
+        if type(entry) is ReadableSpan:
             self._buffer.end(entry, now)
+        elif isinstance(entry, ReadableSpan):
+            self._buffer.start(entry, now)
         elif isinstance(entry, Ended):
             self._buffer.end(entry.span, now)
         elif isinstance(entry, tuple):

@@ -30,7 +30,7 @@ class SpanEvent:
 
     name: str
     time_ns: int = 0
-    attributes: Mapping[str, Any] = field(default=_NOTHING)
+    attributes: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SpanRecord:
     end_ns: int | None
     status: Status = "unset"
     status_message: str = ""
-    attributes: Mapping[str, Any] = field(default=_NOTHING)
+    attributes: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     events: tuple[SpanEvent, ...] = ()
     scope: str = ""
     dropped_attributes: int = 0

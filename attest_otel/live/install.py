@@ -1,0 +1,104 @@
+"""`install()`: the processor on a tracer provider, once, and before the exporters' processors.
+
+A provider stops its processors in the order they were added. Behind an exporter's, ours would send its
+last verdicts to a closed exporter, so it goes first.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from opentelemetry import _logs, metrics, trace
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+
+from attest_otel.config import AttestConfig
+from attest_otel.errors import ConfigError
+from attest_otel.export.callback import OnReport
+from attest_otel.live.processor import AttestSpanProcessor
+
+logger = logging.getLogger("attest_otel")
+
+
+def install(
+    tracer_provider: trace.TracerProvider | None = None,
+    *,
+    config: AttestConfig | str | Path | dict[str, Any] | None = None,
+    meter_provider: metrics.MeterProvider | None = None,
+    logger_provider: _logs.LoggerProvider | None = None,
+    on_report: OnReport | None = None,
+) -> AttestSpanProcessor:
+    """Add a processor to a tracer provider and return it; twice on one provider is once.
+
+    Args:
+        tracer_provider: by default the global one; where there is none, one is made that exports by
+            OTLP as the `OTEL_*` environment says, and a meter provider with it.
+        config: settings, a path to attest.yaml, or a mapping; None reads the file `ATTEST_CONFIG` names.
+        meter_provider: where metrics go; the global one by default.
+        logger_provider: where log events go, when the settings ask for them.
+        on_report: called with every report, on a thread of the pipeline.
+
+    Raises:
+        ConfigError: the settings cannot be used, or the provider is not the SDK's.
+    """
+    provider = tracer_provider if tracer_provider is not None else _global_provider()
+    if not isinstance(provider, TracerProvider):
+        raise ConfigError(
+            f"install: expected a TracerProvider of opentelemetry-sdk, got {type(provider).__name__}; its spans can't be processed"
+        )
+    found = next((one for one in _processors(provider) if isinstance(one, AttestSpanProcessor)), None)
+    if found is not None:
+        return found
+    processor = AttestSpanProcessor(
+        config, tracer_provider=provider, meter_provider=meter_provider, logger_provider=logger_provider, on_report=on_report
+    )
+    provider.add_span_processor(processor)
+    _put_first(provider, processor)
+    return processor
+
+
+def _global_provider() -> trace.TracerProvider:
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, trace.ProxyTracerProvider):
+        return provider
+    made = _otlp_tracer_provider()
+    trace.set_tracer_provider(made)
+    if type(metrics.get_meter_provider()).__name__ == "_ProxyMeterProvider":
+        metrics.set_meter_provider(_otlp_meter_provider())
+    return made
+
+
+def _otlp_tracer_provider() -> TracerProvider:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider
+
+
+def _otlp_meter_provider() -> metrics.MeterProvider:
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415
+
+    return MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())])
+
+
+def _processors(provider: TracerProvider) -> tuple[SpanProcessor, ...]:
+    found = getattr(getattr(provider, "_active_span_processor", None), "_span_processors", ())
+    return tuple(found)
+
+
+def _put_first(provider: TracerProvider, processor: AttestSpanProcessor) -> None:
+    """Move the processor before those that were there; say so where the SDK's inside doesn't allow it."""
+    before = [one for one in _processors(provider) if one is not processor]
+    if not before:
+        return
+    many = provider._active_span_processor  # noqa: SLF001  # the SDK has no other way to say an order
+    try:
+        with many._lock:  # noqa: SLF001
+            many._span_processors = (processor, *(one for one in many._span_processors if one is not processor))  # noqa: SLF001
+    except Exception:  # noqa: BLE001  # another SDK's inside
+        logger.warning("the processor could not be put before the exporter's: call its shutdown() before the provider's")

@@ -1,0 +1,222 @@
+"""The parts of one processor in one process, put together: worker, buffer, lane, grader, model, waiters."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from attest_otel.checks import NEEDS_MODEL
+from attest_otel.export.evaluated import Sink
+from attest_otel.findings import CheckResult
+from attest_otel.grader import Attest
+from attest_otel.live.admission import Admission
+from attest_otel.live.buffer import Buffer
+from attest_otel.live.faults import Counts, FaultLog
+from attest_otel.live.grading import Graded, Grader, ModelChecks
+from attest_otel.live.health import DROP_REASONS, Health
+from attest_otel.live.lane import Lane, Work
+from attest_otel.live.models import model_loop
+from attest_otel.live.quiet import QUIET_TRACE
+from attest_otel.live.runs import Job, State
+from attest_otel.live.waiting import ReportWaiter, Waiters
+from attest_otel.live.worker import Worker
+
+UNGRADED = "the process shut down before the run was graded"
+STOPPED = "the pipeline was shut down"
+
+
+class Pipeline:
+    """From the log of spans to the sinks. Made anew in a fork's child; what is here is never shared with one."""
+
+    def __init__(
+        self,
+        attest: Attest,
+        sinks: Iterable[Sink],
+        faults: FaultLog,
+        model_checks: ModelChecks | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits = attest.config.limits
+        self._faults = faults
+        self._clock = clock
+        self.buffer = Buffer(attest.config, QUIET_TRACE)
+        self.worker = Worker(self.buffer, self._on_round, faults, clock)
+        self._lane = Lane("attest-checks", faults, clock)
+        self._waiters = Waiters()
+        self._counts = Counts("started", "evaluated")
+        self._dropped = Counts(*DROP_REASONS)
+        self._jobs: dict[int, Job] = {}
+        self._last_success: float | None = None
+        self._began = clock()
+        self._model = model_loop(model_checks, sorted(NEEDS_MODEL), self._limits.evaluation_deadline_seconds, self._model_answered, faults)
+        self._grader = Grader(
+            attest,
+            sinks,
+            on_graded=self._on_graded,
+            on_fault=self._sink_failed,
+            ask_model=self._model.ask if self._model is not None else None,
+            clock=clock,
+        )
+
+    def waiter(self, key: int) -> ReportWaiter | None:
+        """Return a claim on the report of the run that a span is the root of, or None when it isn't held."""
+        if not self.buffer.knows(key) and not any(_context_key(entry) == key for entry in self.worker.log.copy()):
+            return None
+        waiter = self._waiters.add(key)
+        self.worker.call(partial(self._answer_known, key))
+        return waiter
+
+    def health(self, admission: Admission) -> Health:
+        """Return how the pipeline is."""
+        now = self._clock()
+        counts, dropped = self._counts.read(), self._dropped.read()
+        overload = admission.dropped_runs.value
+        age = None if self._last_success is None else max(now - self._last_success, 0.0)
+        waiting = self._lane.pending
+        limit = self._limits.evaluation_deadline_seconds
+        return Health(
+            open_runs=len(self.buffer.runs.open),
+            queue_size=waiting,
+            bytes=self.buffer.runs.size,
+            started=counts["started"] + overload,
+            evaluated=counts["evaluated"],
+            dropped={**dropped, "overload": dropped["overload"] + overload},
+            faults=self._faults.counts.read(),
+            late_spans=self.buffer.counts.read()["late"],
+            worker_alive=self.worker.alive,
+            last_success_age_seconds=age,
+            stuck=waiting > 0 and now - (self._last_success or self._began) > limit,
+            stuck_steps=self._lane.stuck,
+        )
+
+    def flush(self, timeout: float) -> bool:
+        """Wait for the findings of what is complete, then for the sinks, `timeout` seconds in all."""
+        ends = self._clock() + timeout
+        done = threading.Event()
+        truth: list[bool] = []
+
+        def finished(flushed: bool) -> None:
+            truth.append(flushed)
+            done.set()
+
+        work = self._grader.flush_sinks(lambda: max(int((ends - self._clock()) * 1000), 0), finished)
+        self.worker.call(lambda _now: self._lane_after_ready(work))
+        return done.wait(max(timeout, 0.0)) and truth[0]
+
+    def drain(self, timeout: float | None) -> bool:
+        """Wait until everything complete is graded, the model's findings included."""
+        ends = None if timeout is None else self._clock() + timeout
+        while True:
+            left = 3600.0 if ends is None else max(ends - self._clock(), 0.0)
+            if not self.flush(left):
+                return False
+            if self._model is None or not self._model.pending:
+                return self._lane.pending == 0 or self.flush(left)
+            if ends is not None and self._clock() >= ends:
+                return False
+            time.sleep(0.005)
+
+    def stop(self, timeout: float) -> None:
+        """Grade what is open, wait for it, report the rest unchecked, and stop; returns within `timeout` seconds."""
+        ends = self._clock() + timeout
+        handed = threading.Event()
+
+        def hand_over(now: float) -> None:
+            self.buffer.runs.decide_all("shutdown", now)
+            self._submit_ready(now)
+            handed.set()
+
+        if self.worker.alive or self.worker.log:
+            self.worker.call(hand_over)
+            handed.wait(max(timeout, 0.0) * 0.4)
+            self._wait_for_lane(ends - timeout * 0.2)
+            if self._model is not None:
+                self._model.close()
+                self._wait_for_lane(ends - timeout * 0.2)
+            self._give_up(ends)
+        self._lane.close()
+        self.worker.stop(max(ends - self._clock(), 0.0))
+        self._waiters.refuse_all(STOPPED)
+
+    def _on_round(self, now: float) -> float | None:
+        self._submit_ready(now)
+        return self._lane.watch()
+
+    def _submit_ready(self, now: float) -> None:
+        for job in self.buffer.runs.take_ready():
+            if job.revision == 0:
+                self._counts.add("started")
+            if self._lane.pending >= self._limits.max_queue_runs:
+                self._drop(job, "queue_full", "the queue of runs is full (limits.max_queue_runs)", now)
+            else:
+                self._jobs[id(job)] = job
+                self._lane.submit(self._grader.grade(job))
+
+    def _drop(self, job: Job, reason: str, message: str, now: float) -> None:
+        if job.revision == 0:
+            self._dropped.add(reason)
+            self._waiters.refuse(job.run.root_key, f"the run was not graded: {message}")
+            self.buffer.runs.done(job.run, State.EVICTED)
+        self._faults.say(reason, f"a run was not graded: {message}")
+
+    def _lane_after_ready(self, work: Work) -> None:
+        self._submit_ready(self._clock())
+        self._lane.submit(work)
+
+    def _on_graded(self, graded: Graded, final: bool) -> None:
+        job, report = graded.job, graded.report
+        if report is None:
+            return
+        job.run.report = report
+        ends_wait = final or report.verdict == "block"
+        self._waiters.answer(job.run.root_key, report, final=ends_wait)
+        if self._jobs.pop(id(job), None) is not None:
+            if job.revision == 0:
+                self._counts.add("evaluated")
+            self._last_success = self._clock()
+            self.worker.call(lambda _now: self.buffer.runs.done(job.run, State.EVALUATED))
+
+    def _model_answered(self, graded: Graded, added: Sequence[CheckResult]) -> None:
+        self._lane.submit(self._grader.finish(graded, added))
+
+    def _sink_failed(self, name: str, fault: str) -> None:
+        self._faults.say(f"sink {name}", f"{name} did not take a report: {fault}")
+
+    def _answer_known(self, key: int, _now: float) -> None:
+        run = self.buffer.runs.memory.get(key)
+        if run is None:
+            return
+        if run.report is not None and (self._model is None or run.report.verdict == "block"):
+            self._waiters.answer(key, run.report, final=True)
+        elif run.state is State.EVICTED:
+            self._waiters.refuse(key, "the run was dropped and not graded")
+
+    def _wait_for_lane(self, ends: float) -> None:
+        while self._lane.pending and self._clock() < ends:
+            time.sleep(0.002)
+
+    def _give_up(self, ends: float) -> None:
+        """Report unchecked what there was no time to grade; what is stuck is left behind."""
+        self._lane.drop_queued()
+        left = list(self._jobs.values())
+        self._jobs.clear()
+        if not left:
+            return
+        self._faults.say("shutdown", f"{len(left)} runs were not graded before shutdown ended and are reported unchecked")
+        lane = Lane("attest-last", self._faults, self._clock)
+        for job in left:
+            if job.revision == 0:
+                self._dropped.add("shutdown")
+            lane.submit(self._grader.not_graded(job, UNGRADED))
+        while lane.pending and self._clock() < ends:
+            lane.watch()
+            time.sleep(0.002)
+        lane.close()
+
+
+def _context_key(entry: object) -> int | None:
+    context = getattr(entry, "context", None)
+    trace_id, span_id = getattr(context, "trace_id", None), getattr(context, "span_id", None)
+    return (trace_id << 64) | span_id if isinstance(trace_id, int) and isinstance(span_id, int) else None

@@ -1,0 +1,205 @@
+"""The span processor: hooks that write down and return, and a worker that does all else.
+
+`on_start` and `on_end` append one reference to a log: no lock, no foreign code, no I/O. The worker
+rebuilds runs from the log, a lane grades them, sinks get the reports. Nothing is raised into the
+application.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from opentelemetry import _logs, metrics, trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+
+from attest_otel import content
+from attest_otel.config import AttestConfig
+from attest_otel.export.callback import OnReport
+from attest_otel.export.sinks import build_sinks
+from attest_otel.grader import Attest
+from attest_otel.live.admission import FIRST_MARK, Admission
+from attest_otel.live.faults import FaultLog
+from attest_otel.live.grading import ModelChecks
+from attest_otel.live.health import Health, HealthMetrics
+from attest_otel.live.pipeline import Pipeline
+from attest_otel.live.waiting import ReportWaiter
+from attest_otel.live.worker import Ended
+from attest_otel.record import settings
+from attest_otel.redaction import Redactor
+
+_all: weakref.WeakSet[AttestSpanProcessor] = weakref.WeakSet()
+
+
+class AttestSpanProcessor(SpanProcessor):
+    """Grades every agent run whose spans pass through it. Thread-safe; safe across forks.
+
+    Args:
+        config: settings, a path to attest.yaml, or a mapping; None reads the file `ATTEST_CONFIG` names.
+        tracer_provider: where evaluation spans go; the global one by default.
+        meter_provider: where metrics go; the global one by default.
+        logger_provider: where log events go, when the settings ask for them; the global one by default.
+        on_report: called with every report, on a thread of the pipeline.
+
+    Raises:
+        ConfigError: the settings cannot be used.
+    """
+
+    def __init__(
+        self,
+        config: AttestConfig | str | Path | dict[str, Any] | None = None,
+        *,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+        logger_provider: _logs.LoggerProvider | None = None,
+        on_report: OnReport | None = None,
+        model_checks: ModelChecks | None = None,
+    ) -> None:
+        attest = Attest(config)
+        self.config = attest.config
+        self._faults = FaultLog()
+        redactor = Redactor(self.config.redaction)
+        sinks = build_sinks(
+            self.config,
+            redactor,
+            tracer_provider=tracer_provider,
+            meter_provider=meter_provider,
+            logger_provider=logger_provider,
+            on_report=on_report,
+        )
+        self._make = lambda: Pipeline(attest, sinks, self._faults, model_checks)
+        self._closing = threading.Lock()
+        self._closed = self._special = False
+        self._begin()
+        capture = settings.resolve_capture(self.config.capture)
+        settings.configure(settings.RecorderSettings(tracer_provider, capture, redactor))
+        content.subscribe(self)
+        self._metrics = HealthMetrics(meter_provider or metrics.get_meter_provider(), self.health)
+        self._at_exit = _weak_shutdown(weakref.ref(self))
+        atexit.register(self._at_exit)
+        _all.add(self)
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Write down that a span started."""
+        try:
+            log = self._log
+            if len(log) < FIRST_MARK and not self._special:
+                log.append(span)
+            else:
+                self._start_busy(span)
+        except Exception as error:  # noqa: BLE001  # nothing of ours may reach the application
+            self._faults.say("on_start", "a span's start could not be noted", error)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Write down that a span ended, and wake the worker if it sleeps."""
+        try:
+            if self._special:
+                self._end_busy(span)
+                return
+            self._log.append(span if type(span) is ReadableSpan else Ended(span))
+            if self._worker.idle:
+                self._worker.wake()
+        except Exception as error:  # noqa: BLE001
+            self._faults.say("on_end", "a span's end could not be noted", error)
+
+    def accept_content(self, trace_id: int, span_id: int, attributes: Mapping[str, Any]) -> None:
+        """Keep the full values of a span that has not ended yet."""
+        try:
+            if not self._closed and len(self._log) < FIRST_MARK * 2:
+                self._log.append(((trace_id << 64) | span_id, attributes))
+        except Exception as error:  # noqa: BLE001
+            self._faults.say("accept_content", "a span's content could not be kept", error)
+
+    def report_waiter(self, trace_id: int, span_id: int) -> ReportWaiter | None:
+        """Return a waiter for the report of the run with this root span, or None when the run is not held here."""
+        return None if self._closed else self._pipeline.waiter((trace_id << 64) | span_id)
+
+    def health(self) -> Health:
+        """Return how the pipeline is, for a readiness probe; cheap, from any thread."""
+        return self._pipeline.health(self._admission)
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Wait until every complete run is graded, models included; return whether that was so within `timeout` seconds."""
+        return self._pipeline.drain(timeout)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Hand over every complete run and wait for its deterministic findings; return whether all went out in time."""
+        return self._closed or self._pipeline.flush(timeout_millis / 1000)
+
+    def shutdown(self, timeout: float | None = None) -> None:
+        """Grade open runs as incomplete with what has ended, then stop, within `timeout` seconds.
+
+        Later calls are ignored, as are spans that come afterwards.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._special = self._closed = True
+        atexit.unregister(self._at_exit)
+        content.unsubscribe(self)
+        _all.discard(self)
+        self._pipeline.stop(self.config.limits.shutdown_seconds if timeout is None else timeout)
+        self._metrics.close()
+
+    def _begin(self) -> None:
+        """Start with nothing: at first, and in a fork's child."""
+        self._pipeline = self._make()
+        self._worker = self._pipeline.worker
+        self._log = self._worker.log
+        self._admission = Admission(self._lost)
+        self._special = self._closed
+
+    def _lost(self, trace_id: int) -> None:
+        buffer = self._pipeline.buffer
+        self._log.append(lambda _now: buffer.lost(trace_id))
+
+    def _start_busy(self, span: Span) -> None:
+        if self._closed:
+            return
+        if self._worker.idle:
+            self._worker.wake()
+        if self._admission.start(span, self._log):
+            self._log.append(span)
+            return
+        self._special = True
+        self._faults.say("overload", "spans come faster than they can be graded: whole runs are left out and counted")
+
+    def _end_busy(self, span: ReadableSpan) -> None:
+        if self._closed:
+            return
+        if self._admission.end(span):
+            self._log.append(span if type(span) is ReadableSpan else Ended(span))
+        elif not self._admission.active:
+            self._special = False
+            self._special = self._closed or self._admission.active
+        if self._worker.idle:
+            self._worker.wake()
+
+    def _after_fork(self) -> None:
+        self._closing = threading.Lock()
+        self._faults = FaultLog()
+        self._begin()
+
+
+def _weak_shutdown(ref: weakref.ref[AttestSpanProcessor]) -> Callable[[], None]:
+    def shutdown() -> None:
+        processor = ref()
+        if processor is not None:
+            processor.shutdown()
+
+    return shutdown
+
+
+def _after_fork_in_child() -> None:
+    for processor in list(_all):
+        processor._after_fork()  # noqa: SLF001  # this module's own class
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
