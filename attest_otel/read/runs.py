@@ -1,16 +1,33 @@
-"""Which spans make one run: spans of any number of traces -> runs."""
+"""Which spans make one run: spans of any number of traces -> runs.
+
+A run is the subtree of a top-most agent span, of whatever convention. Where a local root has none
+below it, the root itself is the run, if it holds any model or tool span. Model and tool spans outside
+of every run are fragments: a second span of a model call that a run already holds joins it by response
+id, others by an explicit run id or by conversation id; what is left makes runs that nothing stands for.
+Source: DESIGN 5, and the bugs of real pipelines D04, D06, D14.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from attest_otel.read.facts import Kind
+from attest_otel.read.kinds import NEVER_GRADED, conversation_of, kind_of, response_id_of, run_id_of
 from attest_otel.read.span import SpanRecord
+from attest_otel.read.tree import Tree, ordered
+
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpans:
-    """The spans of one run in their fixed order; `root` stands for the run, `orphan` says that nothing does."""
+    """The spans of one run in their fixed order.
+
+    `root` stands for the run: its own span, or the local root around it. `orphan`: the run is made of
+    fragments that no run could be found for, and `root` is None.
+    """
 
     root: SpanRecord | None
     spans: tuple[SpanRecord, ...]
@@ -19,4 +36,149 @@ class RunSpans:
 
 def split_runs(spans: Iterable[SpanRecord]) -> list[RunSpans]:
     """Group spans into runs, in the order of their starts; the same for every order of arrival."""
-    raise NotImplementedError
+    sorted_spans = [span for span in ordered(spans) if span.scope not in NEVER_GRADED]
+    tree = Tree(sorted_spans)
+    kinds = {_key(span): kind_of(span) for span in sorted_spans}
+    groups, outside = _by_agent(sorted_spans, tree, kinds)
+    runs = list(groups.values())
+    fragments: list[list[SpanRecord]] = []
+    for members in _by_local_root(outside, tree).values():
+        if not any(kinds[_key(span)] in {"chat", "tool"} for span in members):
+            continue
+        root = tree.root(members[0])
+        if kinds[_key(root)] == "other" and _key(root) in {_key(m) for m in members}:
+            runs.append(_Group(root, members))
+        else:
+            fragments.append(members)
+    runs.extend(_joined(fragments, runs, kinds))
+    finished = [group.finish() for group in runs if group.members]
+    return sorted(finished, key=lambda run: (run.spans[0].start_ns, run.spans[0].span_id, run.spans[0].trace_id))
+
+
+@dataclass(slots=True)
+class _Group:
+    root: SpanRecord | None
+    members: list[SpanRecord]
+
+    def finish(self) -> RunSpans:
+        return RunSpans(self.root, tuple(ordered(self.members)), orphan=self.root is None)
+
+    def holds(self, span: SpanRecord) -> bool:
+        """Return whether a span lies within the time of this run."""
+        first = self.root or self.members[0]
+        end = first.end_ns
+        return first.start_ns <= span.start_ns and (end is None or span.start_ns <= end)
+
+
+def _key(span: SpanRecord) -> Key:
+    return (span.trace_id, span.span_id)
+
+
+def _by_agent(spans: list[SpanRecord], tree: Tree, kinds: dict[Key, Kind]) -> tuple[dict[Key, _Group], list[SpanRecord]]:
+    """Put every span under its top-most agent span; return those groups and what lies under none."""
+    top: dict[Key, SpanRecord | None] = {}
+    groups: dict[Key, _Group] = {}
+    outside: list[SpanRecord] = []
+    for span in spans:
+        agent = _top_agent(span, tree, kinds, top)
+        if agent is None:
+            outside.append(span)
+        else:
+            groups.setdefault(_key(agent), _Group(agent, [])).members.append(span)
+    return groups, outside
+
+
+def _top_agent(span: SpanRecord, tree: Tree, kinds: dict[Key, Kind], known: dict[Key, SpanRecord | None]) -> SpanRecord | None:
+    path: list[SpanRecord] = []
+    seen: set[Key] = set()
+    above: SpanRecord | None = span
+    while above is not None and _key(above) not in known and _key(above) not in seen:
+        seen.add(_key(above))
+        path.append(above)
+        above = tree.parent(above)
+    in_cycle = above is not None and _key(above) in seen
+    found = None if above is None or in_cycle else known[_key(above)]
+    if in_cycle:
+        found = next((s for s in ordered(path) if kinds[_key(s)] == "agent"), None)
+    for walked in reversed(path):
+        if found is None and kinds[_key(walked)] == "agent":
+            found = walked
+        known[_key(walked)] = found
+    return found
+
+
+def _by_local_root(spans: list[SpanRecord], tree: Tree) -> dict[Key, list[SpanRecord]]:
+    groups: dict[Key, list[SpanRecord]] = defaultdict(list)
+    for span in spans:
+        groups[_key(tree.root(span))].append(span)
+    return groups
+
+
+def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[Key, Kind]) -> list[_Group]:
+    """Give each fragment to the run it belongs to; return the runs made of those that belong to none."""
+    by_response = _index(runs, response_id_of)
+    by_run = _index(runs, run_id_of)
+    by_conversation = _index(runs, conversation_of)
+    alone: dict[tuple[str, str], _Group] = {}
+    late: list[tuple[_Group, list[SpanRecord]]] = []
+    for members in fragments:
+        found = _find(members, by_response) or _find(members, by_run) or _find(members, by_conversation)
+        if found is not None:
+            late.append((found, members))
+            continue
+        key = _own_key(members)
+        alone.setdefault(key, _Group(None, [])).members.extend(members)
+    for group, members in late:
+        group.members.extend(members)
+    return _merged_by_response(list(alone.values()))
+
+
+def _index(groups: list[_Group], name_of: Callable[[SpanRecord], str | None]) -> dict[str, tuple[list[_Group], Callable[[SpanRecord], str | None]]]:
+    found: dict[str, tuple[list[_Group], Callable[[SpanRecord], str | None]]] = {}
+    for group in groups:
+        for name in dict.fromkeys(filter(None, map(name_of, group.members))):
+            found.setdefault(name, ([], name_of))[0].append(group)
+    return found
+
+
+def _find(
+    members: list[SpanRecord], index: dict[str, tuple[list[_Group], Callable[[SpanRecord], str | None]]]
+) -> _Group | None:
+    """Return the run that a fragment names; of several the one whose time it lies in, else the last before it."""
+    if not index:
+        return None
+    for span in members:
+        name_of = next(iter(index.values()))[1]
+        name = name_of(span)
+        if name is None or name not in index:
+            continue
+        groups = index[name][0]
+        within = [group for group in groups if group.holds(span)]
+        before = [group for group in groups if (group.root or group.members[0]).start_ns <= span.start_ns]
+        return within[0] if within else before[-1] if before else groups[0]
+    return None
+
+
+def _own_key(members: list[SpanRecord]) -> tuple[str, str]:
+    for prefix, name_of in (("run", run_id_of), ("conversation", conversation_of)):
+        name = next(filter(None, map(name_of, members)), None)
+        if name is not None:
+            return (prefix, name)
+    first = members[0]
+    return (first.trace_id, first.span_id)
+
+
+def _merged_by_response(groups: list[_Group]) -> list[_Group]:
+    """Put fragments that are two spans of one model call together."""
+    by_response: dict[str, _Group] = {}
+    kept: list[_Group] = []
+    for group in groups:
+        names = list(filter(None, map(response_id_of, group.members)))
+        known = next((by_response[name] for name in names if name in by_response), None)
+        if known is not None:
+            known.members.extend(group.members)
+        else:
+            kept.append(group)
+        for name in names:
+            by_response.setdefault(name, known or group)
+    return kept

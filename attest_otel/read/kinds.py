@@ -1,0 +1,103 @@
+"""What a span is - an agent's run, a model call, a tool call or none of them - by any convention's own mark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from attest_otel import attributes as names
+from attest_otel.read.facts import Kind
+from attest_otel.read.span import SpanRecord
+
+NEVER_GRADED = frozenset({names.EVALUATION_SCOPE, names.JUDGE_SCOPE})
+
+_OPERATIONS: dict[str, Kind] = {
+    "invoke_agent": "agent", "invoke_workflow": "agent",
+    "chat": "chat", "text_completion": "chat", "generate_content": "chat", "message": "chat", "completion": "chat",
+    "execute_tool": "tool",
+}  # fmt: skip
+_OPENINFERENCE: dict[str, Kind] = {"AGENT": "agent", "LLM": "chat", "TOOL": "tool"}
+_TRACELOOP: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool"}
+_VERCEL_AGENTS = frozenset({"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject"})
+_PLAIN_OPERATIONS = frozenset({"create_agent", "embeddings", "execute_task", "execute_event_loop_cycle"})
+_CHAT_EVENTS = frozenset({"gen_ai.choice", "gen_ai.user.message"})
+
+
+def kind_of(span: SpanRecord) -> Kind:
+    """Return what a span is; cheap: it reads a few attributes and parses nothing."""
+    if span.scope in NEVER_GRADED:
+        return "other"
+    given = span.attributes
+    if "mcp.method.name" in given:
+        return "tool" if given["mcp.method.name"] == "tools/call" else "other"
+    for name, words in (
+        (names.OPERATION_NAME, _OPERATIONS),
+        ("openinference.span.kind", _OPENINFERENCE),
+        ("traceloop.span.kind", _TRACELOOP),
+    ):
+        value = given.get(name)
+        if isinstance(value, str):
+            found = words.get(value)
+            if found is not None:
+                return found
+            if value in _PLAIN_OPERATIONS:
+                return "other"
+    return _by_other_marks(span, given)
+
+
+def conversation_of(span: SpanRecord) -> str | None:
+    """Return the id of the conversation a span says it belongs to."""
+    for name in _CONVERSATIONS:
+        found = span.attributes.get(name)
+        if isinstance(found, str) and found:
+            return found
+    return None
+
+
+def run_id_of(span: SpanRecord) -> str | None:
+    """Return the explicit id of the run a span says it belongs to."""
+    found = span.attributes.get(names.RUN_ID)
+    return found if isinstance(found, str) and found else None
+
+
+def response_id_of(span: SpanRecord) -> str | None:
+    """Return the provider's id of the response a model call got."""
+    for name in (names.RESPONSE_ID, "ai.response.id", "llm.response.id"):
+        found = span.attributes.get(name)
+        if isinstance(found, str) and found:
+            return found
+    output = span.attributes.get("output.value")
+    match = _RESPONSE_ID.search(output) if isinstance(output, str) and kind_of(span) == "chat" else None
+    return match[1] if match else None
+
+
+_RESPONSE_ID = re.compile(r'"id": ?"((?:msg|resp|chatcmpl)[-_][^"\\]{1,200})"')
+_CONVERSATIONS = (
+    names.CONVERSATION_ID,
+    "session.id",
+    "ai.telemetry.metadata.sessionId",
+    "ai.telemetry.metadata.session_id",
+    "ai.telemetry.metadata.conversationId",
+    "ai.telemetry.metadata.chatId",
+    "traceloop.association.properties.session_id",
+    "traceloop.association.properties.conversation_id",
+    "traceloop.association.properties.thread_id",
+)
+
+
+def _by_other_marks(span: SpanRecord, given: Mapping[str, Any]) -> Kind:
+    operation = given.get("ai.operationId")
+    if isinstance(operation, str):
+        if operation in _VERCEL_AGENTS:
+            return "agent"
+        if operation == "ai.toolCall":
+            return "tool"
+        return "chat" if operation.endswith((".doGenerate", ".doStream")) else "other"
+    if "openinference.span.kind" in given or "traceloop.span.kind" in given:
+        return "other"
+    if names.TOOL_NAME in given and names.OPERATION_NAME not in given:
+        return "tool"
+    if any(name in given for name in ("llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role", names.OUTPUT_MESSAGES)):
+        return "chat"
+    return "chat" if any(event.name in _CHAT_EVENTS for event in span.events) else "other"

@@ -1,0 +1,183 @@
+"""OpenInference: spans of kind AGENT, CHAIN, LLM and TOOL, messages flattened into numbered attributes.
+
+The OpenAI instrumentations pass argument text on as it is; the others write it again. An argument
+that is left out where id and name are there was empty. LangChain's tool spans show a single text
+argument bare, without its name: it is put back where the tool's schema has one property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attest_otel import attributes as names
+from attest_otel.read.definitions import read_definition, read_definitions
+from attest_otel.read.facts import ABSENT, Arguments, Execution, Kind, Message, Request, SpanFacts, arguments_from
+from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
+from attest_otel.read.messages import read_message
+from attest_otel.read.outcomes import error_of, result_of
+from attest_otel.read.span import SpanRecord
+from attest_otel.read.values import NOT_JSON, load, load_object, numbered, text_at, whole_at
+from attest_otel.trajectory import ArgumentsFidelity, Tool
+
+_VERBATIM_SCOPES = frozenset({"openinference.instrumentation.openai", "openinference.instrumentation.openai_agents"})
+_REDACTED = "__REDACTED__"
+
+
+def read(span: SpanRecord, kind: Kind) -> SpanFacts:
+    """Read one span of this convention."""
+    given = span.attributes
+    facts = SpanFacts(
+        span,
+        kind,
+        conversation_id=conversation_of(span),
+        run_id=run_id_of(span),
+        case_id=text_at(given, names.CASE_ID),
+    )
+    facts.agent = text_at(given, "agent.name", "graph.node.id") if kind == "agent" else None
+    if facts.agent is None:
+        facts.agent = text_at(load_object(given.get("metadata")), "lc_agent_name")
+    if facts.agent is None and kind == "agent":
+        facts.agent, facts.name_is_given = span.name.removesuffix(".run"), False
+    if kind == "tool":
+        facts.execution = _execution(span)
+        facts.tools = _tool_of_call(given)
+    elif kind == "chat":
+        _read_chat(facts, given)
+    else:
+        facts.task = _task(given)
+        facts.answer = _answer(given)
+    return facts
+
+
+def _fidelity(scope: str) -> ArgumentsFidelity:
+    return "verbatim" if scope in _VERBATIM_SCOPES else "reserialized"
+
+
+def _read_chat(facts: SpanFacts, given: Mapping[str, Any]) -> None:
+    fidelity = _fidelity(facts.span.scope)
+    facts.inputs = _messages(given, "llm.input_messages", fidelity)
+    facts.outputs = _messages(given, "llm.output_messages", fidelity)
+    systems = [m.text for m in facts.inputs or () if m.role == "system" and m.text]
+    facts.system = "\n".join(systems) or None
+    facts.tools = read_definitions(_schemas(given))
+    facts.response_id = response_id_of(facts.span)
+    facts.input_tokens = whole_at(given, "llm.token_count.prompt")
+    facts.output_tokens = whole_at(given, "llm.token_count.completion")
+
+
+def _messages(given: Mapping[str, Any], prefix: str, fidelity: ArgumentsFidelity) -> tuple[Message, ...] | None:
+    listed = numbered(given, prefix)
+    if not listed:
+        return None
+    return tuple(_message(item["message"], fidelity) for item in listed if isinstance(item, dict) and isinstance(item.get("message"), dict))
+
+
+def _message(item: dict[str, Any], fidelity: ArgumentsFidelity) -> Message:
+    """Read one message: calls stand in `tool_calls` and again among its `contents`; the first list is the whole one."""
+    if item.get("role") == "tool" or (item.get("tool_call_id") is not None and item.get("content") is not None):
+        content = item.get("content", item.get("contents"))
+        return read_message({"role": "tool", "tool_call_id": item.get("tool_call_id"), "name": item.get("name"), "content": _plain(content)})
+    calls = item.get("tool_calls")
+    listed = [c for c in item.get("contents") or () if isinstance(c, dict)]
+    texts = [c for c in listed if not isinstance(c.get("tool_call"), dict)] if isinstance(calls, list) else listed
+    content = item.get("content")
+    read = read_message({"role": item.get("role"), "content": content if content is not None else texts, "tool_calls": calls}, fidelity)
+    return Message(read.role, read.text, tuple(map(_emptied, read.calls)), read.results)
+
+
+def _plain(content: Any) -> Any:
+    """Take the parts of a tool message's content out of their wrappers."""
+    if not isinstance(content, list):
+        return content
+    return [part.get("message_content", part) if isinstance(part, dict) else part for part in content]
+
+
+def _emptied(call: Request) -> Request:
+    """Text that is left out was empty or `{}`: the two mean the same."""
+    if call.arguments.fidelity != "absent" and call.arguments.raw != "":
+        return call
+    return Request(call.name, call.call_id, Arguments(value={}, fidelity="reserialized", reason="left out where empty"))
+
+
+def _schemas(given: Mapping[str, Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in numbered(given, "llm.tools"):
+        tool = item.get("tool") if isinstance(item, dict) else None
+        if isinstance(tool, dict):
+            found.append(tool.get("json_schema", tool))
+    return found
+
+
+def _execution(span: SpanRecord) -> Execution:
+    given = span.attributes
+    output, is_error = result_of(span, "output.value")
+    error_type, message = error_of(span)
+    return Execution(
+        name=text_at(given, "tool.name") or span.name,
+        call_id=text_at(given, "tool.id", "tool_call.id", names.TOOL_CALL_ID),
+        arguments=_arguments(span),
+        output=None if output == _REDACTED else output,
+        is_error=is_error,
+        error_type=error_type,
+        error_message=message,
+    )
+
+
+def _arguments(span: SpanRecord) -> Arguments:
+    value = span.attributes.get("input.value", span.attributes.get("tool.parameters_value"))
+    if value is None or value == _REDACTED:
+        return ABSENT
+    found = load(value)
+    if isinstance(found, dict) and found.keys() >= {"args", "kwargs"} and isinstance(found["kwargs"], dict):
+        return ABSENT if found["args"] else arguments_from(found["kwargs"], "reserialized")
+    if isinstance(found, dict):
+        return arguments_from(value, _fidelity(span.scope))
+    return _bare(span, value if found is NOT_JSON else found)
+
+
+def _bare(span: SpanRecord, value: Any) -> Arguments:
+    """Put a bare value back under the name of the tool's only parameter; else it is not known whose it is."""
+    schema = load_object(span.attributes.get("tool.parameters"))
+    properties = schema.get("properties")
+    if span.scope in _VERBATIM_SCOPES and isinstance(value, str):
+        return arguments_from(value, "verbatim")
+    if isinstance(properties, dict) and len(properties) == 1:
+        return arguments_from({next(iter(properties)): value}, "reserialized")
+    return ABSENT
+
+
+def _tool_of_call(given: Mapping[str, Any]) -> tuple[Tool, ...]:
+    entry = {
+        "name": given.get("tool.name"),
+        "description": given.get("tool.description"),
+        "parameters": given.get("tool.parameters"),
+    }
+    tool = read_definition(entry)
+    return (tool,) if tool is not None else ()
+
+
+def _task(given: Mapping[str, Any]) -> str | None:
+    """Return what a root was asked: its input's last user message, `task` or the like, or plain text."""
+    value = given.get("input.value")
+    found = load(value)
+    if isinstance(found, dict):
+        messages = found.get("messages")
+        if isinstance(messages, list):
+            texts = [m.text for item in messages if isinstance(item, dict) and (m := read_message(item)).role == "user" and m.text]
+            return texts[-1] if texts else None
+        return text_at(found, "task", "input", "question", "query", "prompt")
+    return value if found is NOT_JSON and isinstance(value, str) and value != _REDACTED else None
+
+
+def _answer(given: Mapping[str, Any]) -> str | None:
+    """Return what a root answered: its output's last assistant message, or plain text."""
+    value = given.get("output.value")
+    found = load(value)
+    if isinstance(found, dict):
+        messages = found.get("messages")
+        if isinstance(messages, list) and messages and isinstance(messages[-1], dict):
+            last = read_message(messages[-1])
+            return last.text if last.role == "assistant" and not last.calls else None
+        return text_at(found, "output", "answer", "result", "raw")
+    return value if found is NOT_JSON and isinstance(value, str) and value not in {"", _REDACTED} else None
