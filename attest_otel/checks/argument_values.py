@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,7 @@ from attest_otel.json_values import MAX_NODES
 from attest_otel.trajectory import Tool
 
 MAX_PER_VERDICT = 10
+MAX_QUOTE_SEARCHES = 50
 
 
 def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, nulls_count: Callable[[], bool]) -> Iterator[Problem]:
@@ -67,27 +69,55 @@ def _violation_reason(violation: Violation) -> str:
     return f"{where} breaks the tool's schema ({violation.keyword}): expected {violation.expected}."
 
 
-def quality_problems(view: RunView, call: Call, arguments: dict[str, Any]) -> list[Problem]:
+class Quotable:
+    """What the model could quote in a run: its task, and the outputs before a call. Looked up at most so many times."""
+
+    def __init__(self, view: RunView) -> None:
+        self._view = view
+        self._first: dict[str, int | None] = {}
+
+    def holds_before(self, call: Call, markup: str) -> bool:
+        """Return whether the task or the output of an earlier call holds this text."""
+        if markup not in self._first and len(self._first) < MAX_QUOTE_SEARCHES:
+            self._first[markup] = self._search(markup)
+        first = self._first.get(markup)
+        return first is not None and first < call.index
+
+    def task_says(self, text: str) -> bool:
+        """Return whether the task holds this text, in any case."""
+        return text.strip().lower() in self._lower_task
+
+    @cached_property
+    def _lower_task(self) -> str:
+        return (self._view.run.task or "").lower()
+
+    def _search(self, markup: str) -> int | None:
+        if markup in (self._view.run.task or ""):
+            return -1
+        return next((c.index for c in self._view.calls if c.call.output is not None and markup in c.call.output), None)
+
+
+def quality_problems(view: RunView, quotable: Quotable, call: Call, arguments: dict[str, Any]) -> list[Problem]:
     """Return leaked markup, placeholders and queries that have nothing to do with the task."""
     tool = call.tool
     schema = tool.input_schema if tool is not None else None
-    found = list(islice(_text_problems(view, call, arguments, schema), 2 * MAX_PER_VERDICT))
+    found = list(islice(_text_problems(quotable, call, arguments, schema), 2 * MAX_PER_VERDICT))
     if tool is not None and tool.query_arguments and not any(p.path[:1] == (n,) for p in found for n in tool.query_arguments):
         found += _query_problem(view, tool, arguments)
     return found
 
 
-def _text_problems(view: RunView, call: Call, arguments: dict[str, Any], schema: Any) -> Iterator[Problem]:
+def _text_problems(quotable: Quotable, call: Call, arguments: dict[str, Any], schema: Any) -> Iterator[Problem]:
     for path, key, text in _texts(arguments):
         if not text or text.isspace():
             if isinstance(path[-1], str) and is_required(schema, path) and not blank_is_a_value(key) and not declares_literal(schema, path, text):
                 yield Problem("placeholder", "warn", "model", f"{path_text(path)} is blank; the schema requires it.", path, text, "a text that says something")
             continue
         markup = leaked_markup(text, key)
-        if markup is not None and not _is_quoted(view, call, markup):
+        if markup is not None and not quotable.holds_before(call, markup):
             reason = f"{path_text(path)} holds tool-call markup: {markup[:80]}"
             yield Problem("markup_leak", "fail", "model", reason, path, text, "a value without the protocol's own markup")
-        elif is_placeholder(text, key) and not _is_said(view, text) and not declares_literal(schema, path, text):
+        elif is_placeholder(text, key) and not quotable.task_says(text) and not declares_literal(schema, path, text):
             yield Problem("placeholder", "warn", "model", f"{path_text(path)} is a placeholder, not a value.", path, text, "a value for this case")
 
 
@@ -114,16 +144,6 @@ def _texts(arguments: dict[str, Any]) -> Iterator[tuple[Path, str, str]]:
             stack.extend([((*path, name), str(name), child) for name, child in value.items() if isinstance(child, _HOLDS_TEXT)][::-1])
         else:
             stack.extend([((*path, i), key, child) for i, child in enumerate(value) if isinstance(child, _HOLDS_TEXT)][::-1])
-
-
-def _is_said(view: RunView, text: str) -> bool:
-    return text.strip().lower() in (view.run.task or "").lower()
-
-
-def _is_quoted(view: RunView, call: Call, markup: str) -> bool:
-    if markup in (view.run.task or ""):
-        return True
-    return any(earlier.call.output is not None and markup in earlier.call.output for earlier in view.calls[: call.index])
 
 
 def non_finite_paths(value: Any) -> Iterator[Path]:

@@ -29,6 +29,7 @@ from attest_otel import strict_json
 from attest_otel.checks.argument_problems import NAME, Problem, fidelity, path_text, to_finding
 from attest_otel.checks.argument_values import (
     MAX_PER_VERDICT,
+    Quotable,
     non_finite_paths,
     quality_problems,
     schema_problems,
@@ -61,6 +62,7 @@ class _Run:
     def __init__(self, view: RunView) -> None:
         self.view = view
         self._schemas: dict[str, CompiledSchema] = {}
+        self._quotable = Quotable(view)
 
     def schema(self, call: Call) -> CompiledSchema:
         if call.tool is None:
@@ -103,7 +105,7 @@ class _Run:
         else:
             yield from _text_problems(parsed, raw)
             yield from schema_problems(self.schema(call), parsed.value, nulls_count=lambda: self._is_unrecovered_error(call))
-            yield from quality_problems(self.view, call, parsed.value)
+            yield from quality_problems(self.view, self._quotable, call, parsed.value)
         yield from self._rewrites(call, parsed.value)
 
     def _no_object(self, call: Call, value: Any) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from attest_otel import VerdictPolicy
 from attest_otel.checks.arguments import check
 from attest_otel.checks.view import RunView
 from attest_otel.trajectory import Trajectory
-from tests.checks.argument_runs import REFUND, call, findings, tool, view, words
+from tests.checks.argument_runs import call, findings, tool, view, words
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "data" / "runs.yaml").read_text(encoding="utf-8"))
 AIRLINE = Path(__file__).resolve().parents[2].parent / "shared" / "taubench" / "runs.jsonl"
-ERROR = {"output": "Error: invalid arguments", "is_error": True}
+ERROR: dict[str, Any] = {"output": "Error: invalid arguments", "is_error": True}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
@@ -193,8 +194,14 @@ def test_foreign_arguments_of_any_shape_are_graded() -> None:
     assert [f.verdict for f in findings(call("{}", cycle))] == ["unchecked"]
 
 
+@pytest.mark.timeout(20)
+def test_many_bad_calls_cost_no_more_than_their_number() -> None:
+    """Two thousand leaks of two thousand kinds, beside big outputs, are each graded without reading the outputs again."""
+    steps = [call(json.dumps({"note": f'<invoke name="{i}">'}), output="x" * 20_000, is_error=True) for i in range(2000)]
+    assert {f.verdict for f in findings(*steps)} == {"markup_leak"}
+
+
 def test_the_same_run_gives_the_same_bytes() -> None:
     """Twice graded, the report is the same to the byte."""
     steps = [call('{"cents":"1","zz":2,"note":"TODO"}', {"cents": 1, "a": 1, "b": 2}), call("[", {})]
     assert check(view(*steps)).model_dump_json() == check(view(*steps)).model_dump_json()
-    assert REFUND["name"] == "refund"
