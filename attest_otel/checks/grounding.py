@@ -103,7 +103,7 @@ def is_identifier(word: str) -> bool:
     return len(word) >= MIN_IDENTIFIER_CHARS and any(c.isdigit() for c in word)
 
 
-def spellings_of_number(number: int | float) -> list[str]:
+def spellings_of_number(number: float) -> list[str]:
     """Return how a text may write a number: as it is, grouped, in hundredths or in hundreds of it."""
     exact = Decimal(str(number)) if isinstance(number, float) else Decimal(number)
     if not exact.is_finite() or exact.adjusted() > MAX_NUMBER_DIGITS or exact.adjusted() < -MAX_NUMBER_DIGITS:

@@ -27,7 +27,15 @@ from functools import cached_property
 from typing import Any
 
 from attest_otel.checks.injection_scan import Scan, Scanned
-from attest_otel.checks.injection_words import COMMON_WORDS, CONTENT_WORD, DELEGATION, SAY_VERB, is_report, strong_tokens, thought_keys
+from attest_otel.checks.injection_words import (
+    COMMON_WORDS,
+    CONTENT_WORD,
+    DELEGATION,
+    SAY_VERB,
+    is_report,
+    strong_tokens,
+    thought_keys,
+)
 from attest_otel.checks.order import is_later
 from attest_otel.checks.payload import Payload
 from attest_otel.checks.view import Call, RunView
@@ -88,7 +96,7 @@ class Effects:
                     return Effect("tool_call", call.step, token, call.name)
         if not payload.strong:
             return None
-        words = [word for word in _content_words(payload.instruction) if not self._explained_by_words(word)]
+        words = [word for word in _content_words(payload.body) if not self._explained_by_words(word)]
         counts: dict[int, set[str]] = defaultdict(set)
         for word in words:
             for call in self._later(item, word):
@@ -132,7 +140,7 @@ class Effects:
         for token in tokens:
             if token in answer and token not in self._names and _asked_to_say(payload.instruction, token) and self._unexplained(token, item, None):
                 return Effect("answer", None, token, "final answer")
-        words = [word for word in _content_words(payload.instruction) if not self._explained_by_words(word)] if payload.strong else []
+        words = [word for word in _content_words(payload.body) if not self._explained_by_words(word)] if payload.strong else []
         rare = [word for word in words if word in answer and self._unexplained(word, item, None)]
         if len(rare) >= max(2, 0.6 * len(words)):
             return Effect("answer", None, ", ".join(rare[:5]), "final answer")

@@ -114,5 +114,8 @@ class PatternSet:
         for pattern, compiled in self._compiled:
             match = compiled.search(text)
             if match is not None:
-                found.append((pattern, match.start(), match.end()))
-        return sorted(found, key=lambda hit: (not hit[0].strong, hit[1], hit[2], hit[0].name))
+                start, end = match.span()
+                while start < end and not (text[start].isalnum() or text[start] in "<[!#"):
+                    start += 1
+                found.append((pattern, start, end))
+        return sorted(found, key=lambda hit: (not hit[0].strong, hit[1], -hit[2], hit[0].name))

@@ -14,7 +14,15 @@ import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attest_otel.checks.injection_patterns import BASE64, COMMENT, HIDDEN_PATTERNS, PATTERNS, TRIGGER, Pattern, PatternSet
+from attest_otel.checks.injection_patterns import (
+    BASE64,
+    COMMENT,
+    HIDDEN_PATTERNS,
+    PATTERNS,
+    TRIGGER,
+    Pattern,
+    PatternSet,
+)
 from attest_otel.checks.normalise import ESCAPE_KINDS, Normalised, normalise
 from attest_otel.checks.payload import Payload, instruction_at, paragraph_at
 from attest_otel.checks.view import Call, RunView
@@ -30,6 +38,8 @@ MIN_READABLE = 0.95
 
 _PLAIN = PatternSet(PATTERNS)
 _HIDDEN = PatternSet(HIDDEN_PATTERNS)
+_OPENING = frozenset("\"'`\u201c\u2018\u201e\u00ab")
+_CLOSING = frozenset("\"'`\u201d\u2019\u00bb,.")
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/xhtml", "image/svg")
 
 
@@ -162,7 +172,7 @@ def _visible(text: str, copy: Normalised) -> Payload | None:
     technique = next((kind for kind in ESCAPE_KINDS if kind in kinds), "plain")
     return Payload(
         pattern=pattern.name,
-        strong=any(hit[0].strong for hit in hits) or technique in ("zero_width", "homoglyphs"),
+        strong=not _quoted(copy.text, start, end) and (any(hit[0].strong for hit in hits) or technique in ("zero_width", "homoglyphs")),
         names=tuple(sorted({hit[0].name for hit in hits})),
         technique=technique,
         start=origin[0],
@@ -170,7 +180,13 @@ def _visible(text: str, copy: Normalised) -> Payload | None:
         extent=copy.span(*paragraph_at(copy.text, low, high)),
         instruction=copy.text[low:high],
         original=text[slice(*copy.span(low, high))],
+        body=copy.text[near:high],
     )
+
+
+def _quoted(text: str, start: int, end: int) -> bool:
+    """Whether the wording stands in quotation marks, as in an article about it."""
+    return text[start - 1 : start] in _OPENING and text[end : end + 1] in _CLOSING and start > 0 and end < len(text)
 
 
 def _in_tags(copy: Normalised) -> Payload | None:
@@ -202,6 +218,8 @@ def _in_base64(text: str) -> Payload | None:
         if decoded is None:
             continue
         inner = normalise(decoded)
+        if TRIGGER.search(inner.text) is None and "secret" not in inner.text:
+            continue
         hits: list[tuple[Pattern, int, int]] = _HIDDEN.first(inner.text)
         if hits:
             return _hidden(hits[0][0].name, "base64", decoded, match.start(), match.end())
@@ -222,6 +240,7 @@ def _readable(run: str) -> str | None:
 
 
 def _hidden(pattern: str, technique: str, inner: str, start: int, end: int) -> Payload:
+    words = normalise(inner[:2000]).text[:800]
     return Payload(
         pattern=pattern,
         strong=True,
@@ -230,6 +249,7 @@ def _hidden(pattern: str, technique: str, inner: str, start: int, end: int) -> P
         start=start,
         end=end,
         extent=(start, end),
-        instruction=normalise(inner[:2000]).text[:800],
+        instruction=words,
         original=inner[:800],
+        body=words,
     )

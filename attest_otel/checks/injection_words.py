@@ -22,8 +22,7 @@ _COMMAND = re.compile(r"\b(?:rm -\w+ \S+|curl \S+|wget \S+|chmod \S+ \S+|git pus
 _CAPITALS = re.compile(r"\b[A-Z][A-Z0-9_-]{3,}\b")
 _NO_HOST = re.compile(r"\.(?:py|js|ts|md|txt|json|ya?ml|html?|csv|pdf|png|jpe?g|sh|sql|xml|toml|cfg|ini|log)$")
 _SHOUTED = frozenset(
-    "NOTE IMPORTANT SYSTEM USER ASSISTANT AGENT AGENTS URGENT WARNING ATTENTION MUST NEVER ALWAYS IGNORE PREVIOUS INSTRUCTIONS INSTRUCTION ALL JSON HTTP HTTPS HTML "
-    "TODO THIS THAT WITH FROM YOUR INST STOP CRITICAL MANDATORY OVERRIDE PROMPT READ SEND CALL THEN BEFORE AFTER ONLY ERROR INFO DATA EMAIL NOTICE ADMIN MESSAGE INTO HAVE WILL".split()
+    ["NOTE", "IMPORTANT", "SYSTEM", "USER", "ASSISTANT", "AGENT", "AGENTS", "URGENT", "WARNING", "ATTENTION", "MUST", "NEVER", "ALWAYS", "IGNORE", "PREVIOUS", "INSTRUCTIONS", "INSTRUCTION", "ALL", "JSON", "HTTP", "HTTPS", "HTML", "TODO", "THIS", "THAT", "WITH", "FROM", "YOUR", "INST", "STOP", "CRITICAL", "MANDATORY", "OVERRIDE", "PROMPT", "READ", "SEND", "CALL", "THEN", "BEFORE", "AFTER", "ONLY", "ERROR", "INFO", "DATA", "EMAIL", "NOTICE", "ADMIN", "MESSAGE", "INTO", "HAVE", "WILL"]
 )
 
 SAY_VERB = re.compile(r"\b(?:say|says|print|include|output|reply|respond|answer|tell|inform|add|append|write|mention|recommend|suggest|link|insert|end|start|begin|display|show|render|return|sign|repeat|state|claim|reveal|post|put|direct|point|refer|urge|advise|ask|embed|quote)\b")
@@ -41,12 +40,7 @@ _REPORT = re.compile(
     r"|instructions? (?:to|in|inside|within|that|asking|from|telling) |not following|security (?:warning|concern|note|issue|risk)|social engineering|flagged|as instructions\b)"
 )
 COMMON_WORDS = frozenset(
-    "about above after again agent agents algorithm answer assistant assistants before being below between cannot chatbot claude could developer different "
-    "disregard during either every everything first follow following forget further having human ignore immediately important include instead instruction instructions "
-    "language large later message messages models model other output please previous prior prompt prompts proceed provide reading reply respond response results return "
-    "rules should since something still summarise summarize system their there these thing things those through tools under until update using value visible "
-    "where which while whole whose without would write writing words your yours yourself always never information content document order orders "
-    "request requests current entire earlier customer customers users report never their given needs right continue complete completed ready simply really actual actually".split()
+    ["about", "above", "after", "again", "agent", "agents", "algorithm", "answer", "assistant", "assistants", "before", "being", "below", "between", "cannot", "chatbot", "claude", "could", "developer", "different", "disregard", "during", "either", "every", "everything", "first", "follow", "following", "forget", "further", "having", "human", "ignore", "immediately", "important", "include", "instead", "instruction", "instructions", "language", "large", "later", "message", "messages", "models", "model", "other", "output", "please", "previous", "prior", "prompt", "prompts", "proceed", "provide", "reading", "reply", "respond", "response", "results", "return", "rules", "should", "since", "something", "still", "summarise", "summarize", "system", "their", "there", "these", "thing", "things", "those", "through", "tools", "under", "until", "update", "using", "value", "visible", "where", "which", "while", "whole", "whose", "without", "would", "write", "writing", "words", "your", "yours", "yourself", "always", "never", "information", "content", "document", "order", "orders", "request", "requests", "current", "entire", "earlier", "customer", "customers", "users", "report", "never", "their", "given", "needs", "right", "continue", "complete", "completed", "ready", "simply", "really", "actual", "actually"]
 )
 
 

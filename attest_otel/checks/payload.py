@@ -2,7 +2,8 @@
 
 `start` and `end` are offsets in the original text and cover the wording that gave it away; `extent`
 covers the paragraph around it (in JSON: the string value), which is what counts as the attacker's
-words. `instruction` is the normalised sentence with what follows it, `original` the same as spelled.
+words. `instruction` is the normalised sentence with what follows it, `original` the same as spelled, `body` what
+follows from the wording on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 
 MAX_INSTRUCTION_CHARS = 800
 MAX_EXTENT_CHARS = 2_000
-MIN_BODY_CHARS = 40
+MIN_BODY_CHARS = 12
 _ENDS = (". ", "! ", "? ", "\n", "\u3002")
 
 
@@ -28,6 +29,7 @@ class Payload:
     extent: tuple[int, int]
     instruction: str
     original: str
+    body: str
 
     @property
     def hidden(self) -> bool:

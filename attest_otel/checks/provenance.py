@@ -65,6 +65,7 @@ class _Search:
         self._view = view
         self._sources = _Sources(Evidence(), Evidence())
         self._left = MAX_EVIDENCE_CHARS
+        self._known: set[str] = set()
         self._seen = _Seen(shared_scan(view).texts)
         run = view.run
         if run.task is None:
@@ -93,7 +94,7 @@ class _Search:
 
     def _problems(self, call: Call, values: list[Asked]) -> list[Finding]:
         try:
-            missing = [value for value in values if not self._holds(self._sources.clean, value)]
+            missing = [value for value in values if not self._explained(value)]
             tainted = [value for value in missing if self._holds(self._sources.flagged, value)]
         except SearchLimitError:
             return [_finding(call, "warn", "unchecked", "The run is larger than this check may search.")]
@@ -104,6 +105,16 @@ class _Search:
             left = len(found) - MAX_FINDINGS_PER_CALL
             found[MAX_FINDINGS_PER_CALL:] = [_finding(call, "warn", "unchecked", f"{left} more values of this call have no good source.")]
         return found
+
+    def _explained(self, value: Asked) -> bool:
+        """Whether good text explains a value; what it explained once it explains for good."""
+        key = f"{value.kind} {value.parts or value.value}"
+        if key in self._known:
+            return True
+        if not self._holds(self._sources.clean, value):
+            return False
+        self._known.add(key)
+        return True
 
     def _tainted(self, call: Call, value: Asked) -> Finding:
         reason = f"{value.path} is found only in text that carries instructions for the agent."
@@ -192,7 +203,7 @@ class _Seen:
             heapq.heappush(self._by_turn, (-1, number))
 
 
-def _computed(value: int | float, evidence: Evidence) -> bool:
+def _computed(value: float, evidence: Evidence) -> bool:
     """Whether a number is the sum, difference or small multiple of numbers seen lately."""
     wanted = abs(Decimal(str(value)))
     numbers = evidence.recent_numbers()
