@@ -34,7 +34,7 @@ from attest_otel.checks.argument_values import (
     quality_problems,
     schema_problems,
 )
-from attest_otel.checks.rewriting import Rewrite, find_rewrites, repaired
+from attest_otel.checks.rewriting import Rewrite, find_rewrites, is_plainly_same, repaired
 from attest_otel.checks.schema import NO_SCHEMA, CompiledSchema, compile_schema, value_at
 from attest_otel.checks.tool_use import find_recoveries
 from attest_otel.checks.view import Call, RunView
@@ -117,7 +117,7 @@ class _Run:
 
     def _rewrites(self, call: Call, value: Any) -> Iterator[Problem]:
         received = call.call.arguments_received
-        if received is None:
+        if received is None or is_plainly_same(value, received):
             return
         if is_deeper_than(received, 2 * strict_json.MAX_DEPTH):
             yield _unchecked(call, "what the handler got is nested too deep to compare")
