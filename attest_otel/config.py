@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from attest_otel.attributes import CONFIG_ENV
 from attest_otel.cases import Case
 from attest_otel.errors import ConfigError
-from attest_otel.rules import Rule
+from attest_otel.rules import Rule, check_agent_rules
 from attest_otel.trajectory import Tool
 from attest_otel.verdict import VerdictPolicy
 from attest_otel.yaml_files import read_yaml, validate
@@ -129,7 +129,12 @@ class AttestConfig(Settings):
         """
         path = Path(path)
         data = read_yaml(path)
-        return validate(cls, {} if data is None else data, str(path)).with_cases(path.parent)
+        return validate(cls, {} if data is None else data, str(path)).with_rules_checked(str(path)).with_cases(path.parent)
+
+    def with_rules_checked(self, where: str) -> Self:
+        """Return the same settings, once every agent's rules are known to work (ConfigError names `where`)."""
+        check_agent_rules({name: agent.rules for name, agent in self.agents.items()}, where)
+        return self
 
     def with_cases(self, folder: Path) -> Self:
         """Return the same settings with every cases file they name read, relative to `folder` (ConfigError)."""
@@ -153,12 +158,12 @@ def resolve_config(config: AttestConfig | str | Path | dict[str, Any] | None) ->
         ConfigError: what was given cannot be used.
     """
     if isinstance(config, AttestConfig):
-        return config.with_cases(Path())
+        return config.with_rules_checked("config").with_cases(Path())
     if config is None:
         named = os.environ.get(CONFIG_ENV)
         return AttestConfig.load(named) if named else AttestConfig()
     if isinstance(config, dict):
-        return validate(AttestConfig, config, "config").with_cases(Path())
+        return validate(AttestConfig, config, "config").with_rules_checked("config").with_cases(Path())
     if isinstance(config, str | Path):
         return AttestConfig.load(config)
     raise ConfigError(f"config: expected an AttestConfig, a path or a mapping, got {type(config).__name__}")

@@ -1,14 +1,22 @@
 """Rules: what a team forbids or asks for, as written in attest.yaml; the policy check keeps them.
 
 Every rule has one predicate: `require` (CEL over the run and the call), `order` (tools, first to
-last), `at_most` (calls a tool), or `ask` (a yes/no question for the grading model).
+last), `at_most` (calls a tool), or `ask` (a yes/no question for the grading model). Rules are checked
+where they are loaded: a rule that cannot work is refused there, by file, agent and id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from attest_otel.errors import ConfigError
+
+MAX_RULES = 500
+MAX_GLOB_CHARS = 200
+MAX_GLOB_STARS = 5
 
 
 class Rule(BaseModel):
@@ -32,4 +40,62 @@ class Rule(BaseModel):
         for tool, most in (self.at_most or {}).items():
             if most < 0:
                 raise ValueError(f"rule {self.id!r}: at_most.{tool} must be 0 or more, got {most}")
+        if self.tool is not None and (self.order is not None or self.at_most is not None):
+            raise ValueError(f"rule {self.id!r}: order and at_most name their tools themselves; tool goes with require or ask")
         return self
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.at_most is not None and not self.at_most:
+            raise ValueError(f"rule {self.id!r}: at_most names no tool")
+        for name in ("require", "ask"):
+            text = getattr(self, name)
+            if text is not None and not text.strip():
+                raise ValueError(f"rule {self.id!r}: {name} is empty")
+        for pattern in (self.tool, *(self.order or ()), *(self.at_most or ())):
+            if pattern is not None:
+                _check_glob(self.id, pattern)
+        return self
+
+
+def check_rules(rules: Iterable[Rule], where: str) -> None:
+    """Refuse rules that cannot work; `where` names the file and the list in it.
+
+    CEL is imported only where a rule has a `require`.
+
+    Raises:
+        ConfigError: an id stands twice, there are too many rules, or an expression has no syntax, names
+            what does not exist, mixes types, is no yes/no question, or holds a bad pattern.
+    """
+    seen: set[str] = set()
+    for number, rule in enumerate(rules):
+        place = f"{where}[{number}]"
+        if number >= MAX_RULES:
+            raise ConfigError(f"{where}: more than {MAX_RULES} rules")
+        if rule.id in seen:
+            raise ConfigError(f"{place}: the rule id {rule.id!r} stands twice")
+        seen.add(rule.id)
+        if rule.require is not None:
+            _check_expression(rule, rule.require, place)
+
+
+def check_agent_rules(rules: Mapping[str, Iterable[Rule]], where: str) -> None:
+    """Refuse the rules of every agent that cannot work (ConfigError); `where` is the file."""
+    for agent, own in rules.items():
+        check_rules(own, f"{where}: agents.{agent}.rules")
+
+
+def _check_expression(rule: Rule, source: str, place: str) -> None:
+    from attest_otel.cel import ExpressionError, compile_expression  # noqa: PLC0415
+
+    try:
+        compile_expression(source, about_call=rule.tool is not None)
+    except ExpressionError as error:
+        raise ConfigError(f"{place}: rule {rule.id!r}: require: {error}") from None
+
+
+def _check_glob(rule_id: str, pattern: str) -> None:
+    if not pattern.strip():
+        raise ValueError(f"rule {rule_id!r}: a tool's name is empty")
+    if len(pattern) > MAX_GLOB_CHARS or pattern.count("*") > MAX_GLOB_STARS:
+        raise ValueError(f"rule {rule_id!r}: a glob may have {MAX_GLOB_CHARS} characters and {MAX_GLOB_STARS} stars")
