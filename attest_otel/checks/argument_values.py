@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from attest_otel.checks.argument_problems import Problem, path_text
@@ -25,6 +25,7 @@ from attest_otel.json_values import MAX_NODES
 from attest_otel.trajectory import Tool
 
 MAX_PER_VERDICT = 10
+_ONE_MORE = MAX_PER_VERDICT + 1
 MAX_QUOTE_SEARCHES = 50
 
 
@@ -39,10 +40,10 @@ def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, null
         yield Problem("unchecked", "warn", "schema", f"A pattern of the schema can't run in linear time and wasn't checked: {excerpt(patterns, 200)}.")
     if compiled.is_valid(arguments) is False:
         yield from _violations(compiled, arguments, nulls_count)
-    for path in type_mismatches(compiled, arguments, MAX_PER_VERDICT):
+    for path in type_mismatches(compiled, arguments, _ONE_MORE):
         reason = f"{path_text(path)} is a whole number written as a float; the schema wants an integer and lets it through."
         yield Problem("type_mismatch", "warn", "model", reason, path, value_at(arguments, path), "an integer written without point or exponent")
-    for path in undeclared_keys(schema, arguments, MAX_PER_VERDICT):
+    for path in undeclared_keys(schema, arguments, _ONE_MORE):
         reason = f"{path_text(path)} is not declared by the schema, which doesn't forbid it either."
         yield Problem("undeclared_key", "warn", "model", reason, path, value_at(arguments, path), "only keys that the schema declares")
 
@@ -50,11 +51,11 @@ def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, null
 def _violations(compiled: CompiledSchema, arguments: dict[str, Any], nulls_count: Callable[[], bool]) -> Iterator[Problem]:
     nulls = compiled.null_members(arguments)
     if nulls and not nulls_count():
-        for path in nulls[:MAX_PER_VERDICT]:
+        for path in nulls[:_ONE_MORE]:
             reason = f"{path_text(path)} is an explicit null; the key is optional, and the schema doesn't allow null for it: leave it out or allow null."
             yield Problem("null_optional", "warn", "schema", reason, path, None, "no such key, or a value that isn't null")
         return
-    for violation in compiled.violations(arguments)[:MAX_PER_VERDICT]:
+    for violation in compiled.violations(arguments)[:_ONE_MORE]:
         yield Problem(
             "schema_invalid", "fail", "model", _violation_reason(violation), violation.path, violation.emitted, violation.expected
         )
@@ -67,6 +68,23 @@ def _violation_reason(violation: Violation) -> str:
     if violation.keyword == "schema":
         return "The arguments break the tool's schema; they are too large to say where."
     return f"{where} breaks the tool's schema ({violation.keyword}): expected {violation.expected}."
+
+
+def capped(problems: list[Problem]) -> list[Problem]:
+    """Return the first `MAX_PER_VERDICT` problems of each verdict; the last of more says that there are more."""
+    if len(problems) <= MAX_PER_VERDICT:
+        return problems
+    kept: list[Problem] = []
+    counts: dict[str, int] = {}
+    for problem in problems:
+        counts[problem.verdict] = count = counts.get(problem.verdict, 0) + 1
+        if count <= MAX_PER_VERDICT:
+            kept.append(problem)
+    last = {problem.verdict: number for number, problem in enumerate(kept)}
+    for verdict, number in last.items():
+        if counts[verdict] > MAX_PER_VERDICT:
+            kept[number] = replace(kept[number], reason=f"{kept[number].reason} There are more of this kind.")
+    return kept
 
 
 class Quotable:
@@ -101,23 +119,27 @@ def quality_problems(view: RunView, quotable: Quotable, call: Call, arguments: d
     """Return leaked markup, placeholders and queries that have nothing to do with the task."""
     tool = call.tool
     schema = tool.input_schema if tool is not None else None
-    found = list(islice(_text_problems(quotable, call, arguments, schema), 2 * MAX_PER_VERDICT))
+    found = list(_text_problems(quotable, call, arguments, schema))
     if tool is not None and tool.query_arguments and not any(p.path[:1] == (n,) for p in found for n in tool.query_arguments):
         found += _query_problem(view, tool, arguments)
     return found
 
 
 def _text_problems(quotable: Quotable, call: Call, arguments: dict[str, Any], schema: Any) -> Iterator[Problem]:
+    leaks = placeholders = 0
     for path, key, text in _texts(arguments):
         if not text or text.isspace():
-            if isinstance(path[-1], str) and is_required(schema, path) and not blank_is_a_value(key) and not declares_literal(schema, path, text):
+            if placeholders < _ONE_MORE and isinstance(path[-1], str) and is_required(schema, path) and not blank_is_a_value(key) and not declares_literal(schema, path, text):
+                placeholders += 1
                 yield Problem("placeholder", "warn", "model", f"{path_text(path)} is blank; the schema requires it.", path, text, "a text that says something")
             continue
-        markup = leaked_markup(text, key)
+        markup = leaked_markup(text, key) if leaks < _ONE_MORE else None
         if markup is not None and not quotable.holds_before(call, markup):
+            leaks += 1
             reason = f"{path_text(path)} holds tool-call markup: {markup[:80]}"
             yield Problem("markup_leak", "fail", "model", reason, path, text, "a value without the protocol's own markup")
-        elif is_placeholder(text, key) and not quotable.task_says(text) and not declares_literal(schema, path, text):
+        elif placeholders < _ONE_MORE and is_placeholder(text, key) and not quotable.task_says(text) and not declares_literal(schema, path, text):
+            placeholders += 1
             yield Problem("placeholder", "warn", "model", f"{path_text(path)} is a placeholder, not a value.", path, text, "a value for this case")
 
 

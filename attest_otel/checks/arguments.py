@@ -30,6 +30,7 @@ from attest_otel.checks.argument_problems import NAME, Problem, fidelity, path_t
 from attest_otel.checks.argument_values import (
     MAX_PER_VERDICT,
     Quotable,
+    capped,
     non_finite_paths,
     quality_problems,
     schema_problems,
@@ -72,7 +73,7 @@ class _Run:
         return self._schemas[call.name]
 
     def problems(self, call: Call) -> list[Problem]:
-        found = [*self._name_problems(call), *self._argument_problems(call)]
+        found = capped([*self._name_problems(call), *self._argument_problems(call)])
         if any(p.verdict in _SOFTENED for p in found) and self._is_recovered(call):
             return [_softened(p) for p in found]
         return found
@@ -124,7 +125,7 @@ class _Run:
             return
         coerced = call.call.arguments_fidelity == "coerced"
         schema = self.schema(call).schema
-        for rewrite in find_rewrites(value, received, schema, MAX_PER_VERDICT):
+        for rewrite in find_rewrites(value, received, schema, MAX_PER_VERDICT + 1):
             if not (coerced and rewrite.kind == "type"):
                 yield _rewritten(rewrite)
 

@@ -194,6 +194,13 @@ def test_foreign_arguments_of_any_shape_are_graded() -> None:
     assert [f.verdict for f in findings(call("{}", cycle))] == ["unchecked"]
 
 
+def test_a_cut_list_says_so_and_hides_no_worse_kind() -> None:
+    """Ten problems of a kind are listed, the tenth says there are more, and a leak behind them is still found."""
+    found = findings(call(json.dumps({"tags": ["TODO"] * 50 + ["</invoke>"]})))
+    assert [f.verdict for f in found] == ["placeholder"] * 10 + ["markup_leak"]
+    assert found[9].reason.endswith("There are more of this kind.")
+
+
 @pytest.mark.timeout(20)
 def test_many_bad_calls_cost_no_more_than_their_number() -> None:
     """Two thousand leaks of two thousand kinds, beside big outputs, are each graded without reading the outputs again."""
