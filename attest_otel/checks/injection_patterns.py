@@ -51,16 +51,16 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("secret_request", r"\bpost the (?:api |access |auth |secret )?(?:token|key|password)\b"),
     Pattern("exfiltration", rf"\b(?:send|forward|e-?mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s+(?:\S+\s+){{0,6}}?(?:all|every|any|entire|full|conversation|history|contents?|data|files?|contacts?|credentials?|passwords?|tokens?|keys?|secrets?|records?|e?-?mails?|messages?|inbox|invoices?|funds|money|balance|rows?|list)\b{_GAP}(?:to|at|with|on)\s+\S{{0,20}}?{_ADDRESS}"),
     Pattern("exfiltration", r"!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$\{?)[a-z _-]"),
-    Pattern("addressed", rf"\b(?:notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{_ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
+    Pattern("addressed", rf"\b(?:notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\b\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{_ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
     Pattern("addressed", rf"\b(?:dear|hey|hello|hi|attention|listen)\s*,?\s+{_ADDRESSEE}\b", strong=False),
-    Pattern("addressed", rf"\b(?:if|when|since|because|as)\s+you(?:'re| are)\s+(?:reading\s+this\s+)?(?:as\s+)?(?:an?|the)?\s*(?:ai|llm|language|coding|autonomous)\s*(?:{_AGENT}|model)?\b", strong=False),
+    Pattern("addressed", rf"\b(?:if|when|since|because|as)\s+you(?:'re| are)\s+(?:reading\s+this\s+)?(?:as\s+)?(?:(?:an?|the)\s+)?(?:ai|llm|language model|(?:ai|llm|coding|autonomous)\s+(?:{_AGENT}|models?))\b", strong=False),
     Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?)\s*(?::|,|\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to))\s*\S", strong=False),
     Pattern("addressed", rf"{_START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|ignore|do not|never|always|also|first|before|now|immediately|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend)\b", strong=False),
     Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{_AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?(?:ignore|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable)\b", strong=False),
     Pattern("conceal", r"\b(?:do not|don't|dont|never|without|must not|should not|avoid)\s+(?:\w+\s+)?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?(?: (?:this|it|any of this))? to|reveal(?:ing)?(?: (?:this|it))? to|notify(?:ing)?|alert(?:ing)?|disclos(?:e|ing)(?: (?:this|it))? to|let(?:ting)?|ask(?:ing)?|show(?:ing)?(?: (?:this|it))? to|report(?:ing)?(?: (?:this|it))? to)\s+(?:the\s+|any\s+|your\s+)?(?:users?|humans?|customers?|owners?|operators?|developers?|anyone|anybody|victims?)\b", strong=False),
     Pattern("conceal", r"\b(?:do not|don't|never)\s+(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s+(?:\w+\s+)?(?:instructions?|message|note|prompt|comment|step)s?\b"),
     Pattern("before_answering", r"\b(?:before|instead of|prior to|to continue|in order to continue|to proceed|to complete (?:this|the|your) (?:task|request))\s*,?\s*(?:you\s+)?(?:can\s+)?(?:answer\w*|respond\w*|reply\w*|continu\w*|summari[sz]\w*|proceed\w*|finish\w*|completing)?[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?\w", strong=False),
-    Pattern("tool_order", r"\b(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]{0,20}?[:!-]+\s*(?:[^.!?\n]{0,80}?)\b(?:call|invoke|run|execute|use)\s+(?:the\s+)?[`\"'\\]*[a-z]\w*_\w+[`\"'\\]*(?:\s+(?:tool|function|command))?\s*(?:\(|with\b|now\b|immediately\b|to\b)", strong=False),
+    Pattern("tool_order", r"\b(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]{0,20}?[:!-]+[ \t]*(?:[^.!?\n]{0,80}?)\b(?:call|invoke|run|execute|use)\s+(?:the\s+)?[`\"'\\]*[a-z]\w*_\w+[`\"'\\]*(?:\s+(?:tool|function|command))?\s*(?:\(|with\b|now\b|immediately\b|to\b)", strong=False),
     Pattern("override", r"\b(?:ignorier\w*|missacht\w*|vergiss|vergesse\w*)\s+(?:\w+\s+){0,4}?(?:anweisung|instruktion|regel|befehl|vorgabe)\w*"),
     Pattern("override", r"\b(?:ignor(?:e|ez|er|es)|oublie[rz]?|ne (?:tiens|tenez) pas compte)\s+(?:\S+\s+){0,4}?(?:instructions?|consignes?|regles?|directives?)"),
     Pattern("override", r"\b(?:ignor(?:a|e|ar|en|ad)|olvid(?:a|e|ar|en)|descart(?:a|e|ar)|desconsider(?:a|e|ar)|esquec(?:a|e))\s+(?:\S+\s+){0,4}?(?:instrucciones|instrucoes|instruccoes|indicaciones|ordenes|reglas|regras|istruzioni|regole)"),
@@ -82,19 +82,20 @@ HIDDEN_PATTERNS: tuple[Pattern, ...] = (
 
 TRIGGER = re2.compile(
     r"(?i)ignor|disregard|forget|overrid|bypass|discard|obey|follow|instruction|directive|prompt"
-    r"|assistant|\bagents?\b|\bai\b|\ba\.i\.|\bllm|language model|chat ?bot|\bbots?\b|\bgpt|chatgpt|claude|copilot|gemini|\bcursor\b|codex|autonomous"
-    r"|you are (?:now|actually|really|no longer)|from now on|starting now|henceforth|new (?:task|goal|objective|mission|job|purpose)"
-    r"|(?:real|actual|true|updated|revised|only|next)\s+(?:task|goal|objective|mission|job|purpose|\w+ (?:task|goal|objective|mission|job|purpose))|(?:secret|hidden|admin|additional|revised|updated|new)\s+(?:system\s+)?order"
-    r"|system (?:override|update|notice)|(?:developer|debug|admin|god|dan|jailbreak|unrestricted|root|maintenance) mode"
-    r"|<\||\[/?inst|<<|</?system|\[/?system|(?:system|developer|human|user)(?: message| note)?\s*:\s*(?:please|you|from|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user|new )"
-    r"|credential|environment var|env var|api[ _-]?keys|secrets?\b[^.\n]*\b(?:in|to|into|via|as|with)\b|password|\btokens?\b|private key|ssh key|developer message|(?:conversation|chat) history"
-    r"|(?:send|forward|mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s[^.\n]*(?:@|https?://)|!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$)"
-    r"|(?:tell(?:ing)?|inform(?:ing)?|to|notify(?:ing)?|alert(?:ing)?|let(?:ting)?|ask(?:ing)?)\s+(?:the\s+|any\s+|your\s+)?(?:user|human|customer|owner|operator|developer|anyone|anybody|victim)"
+    r"|assistant|\bagents?\b|\bai\b|\ba\.i\.|\bllm|language model|chat ?bot|\bbots?\b|\bgpt|chat ?gpt|claude|copilot|gemini|\bcursor\b|codex|autonomous|\bcoding\s+model|you(?:'re| are)\s+reading"
+    r"|\byou\s+are\s+(?:now|actually|really|no longer)|from now on|starting now|henceforth"
+    r"|\b(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose)"
+    r"|\b(?:secret|hidden|admin|additional|developer|override|revised|updated|new)\s+(?:system\s+)?order"
+    r"|system\s+(?:override|update|notice)|(?:developer|debug|admin|god|dan|jailbreak|unrestricted|root|maintenance)\s+mode"
+    r"|<\||\[/?inst|<<|<\|?/?system|\[/?system|(?:system|developer|human|user)(?:\s+(?:message|note))?\s*:\s*(?:please|you|from|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user|new )"
+    r"|credential|environment var|env var|api[ _-]?key|\bsecret|password|\b(?:access |auth |session |the )token|\bpost the\b|private key|ssh key|developer message|(?:conversation|chat) history"
+    r"|\b(?:to|at|with|on)\s+\S*?(?:@|https?://)|!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$)"
+    r"|(?:tell|inform|to|notify|alert|let|ask|disclose|telling|informing|notifying|alerting|letting|asking|disclosing)\s+(?:the\s+|any\s+|your\s+)?(?:user|human|customer|owner|operator|developer|anyone|anybody|victim)"
     r"|you must|you should|you have to|you need to|must first|be sure to|make sure|(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]*?(?:call|invoke|run|execute|use)\s"
-    r"|acknowledge (?:this|these|the)|(?:mention|reveal|disclose|report) (?:this|these|the) "
+    r"|(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s"
     r"|missacht|vergiss|vergesse|oubli|(?:tiens|tenez) pas compte|olvid|descart|desconsider|esquec|dimentica|negeer|vergeet|talimat"
     r"|игнорир|забудь|не выполняй|忽略|无视|無視|忘|不要遵守|무시|잊|تجاهل|अनदेखा|नज़रअंदाज़|भूल"
-    r"|<!--|\]: *#|\[comment\]|display: ?none|visibility: ?hidden|font-size: ?0|opacity: ?0|color: ?(?:white|#fff)"
+    r"|<!--|\]: *[#<]|display: ?none|visibility: ?hidden|font-size: ?0|opacity: ?0|color: ?(?:white|#fff)"
     r"|[a-z0-9+/_-]{32}|\\u[0-9a-f]{4}|&#[0-9x]|(?:%[2-7][0-9a-f])[a-z%]"
 )
 
