@@ -14,6 +14,7 @@ from typing import Any
 
 from attest_otel import strict_json
 from attest_otel.cases import Case
+from attest_otel.checks.effects import SideEffect
 from attest_otel.checks.outcome import Outcome, decide_outcome
 from attest_otel.config import AgentConfig, AttestConfig
 from attest_otel.trajectory import Tool, ToolCall, Trajectory
@@ -91,11 +92,12 @@ class Call:
 
 @dataclass(frozen=True)
 class RunView:
-    """One run as every check reads it."""
+    """One run as every check reads it; `history` is what earlier runs of its conversation did."""
 
     run: Trajectory
     config: AttestConfig = field(default_factory=AttestConfig)
     case: Case | None = None
+    history: tuple[SideEffect, ...] = ()
 
     @cached_property
     def agent_config(self) -> AgentConfig:
@@ -133,6 +135,14 @@ class RunView:
                 tool = self.tools.get(step.tool_call.name)
                 found.append(Call(len(found), number, step.tool_call, tool, agent, text_only))
         return found
+
+    @cached_property
+    def user_words(self) -> list[str]:
+        """What the user said and gave: the task, the other turns the source shows (`metadata.user_turns`), uploaded text."""
+        turns = self.run.metadata.get("user_turns")
+        said = [turn for turn in turns if isinstance(turn, str)] if isinstance(turns, list) else []
+        uploads = [a.text for a in self.run.artifacts if a.source == "user_upload" and a.text is not None]
+        return [*([self.run.task] if self.run.task is not None else []), *said, *uploads]
 
     @cached_property
     def shared(self) -> dict[str, Any]:
