@@ -227,8 +227,7 @@ class Effects:
 
     @cached_property
     def _task(self) -> str:
-        uploads = [a.text or "" for a in self._view.run.artifacts if a.source == "user_upload"]
-        return "\n".join([self._view.run.task or "", *uploads]).lower()
+        return "\n".join(self._view.user_words).lower()
 
     @cached_property
     def _prompt(self) -> str:

@@ -165,3 +165,8 @@ def test_real_runs_are_not_sent_to_review() -> None:
         run = Trajectory.model_validate_json(line)
         if run.metadata["reward"] == 1:
             assert [f.verdict for f in findings(run) if f.severity != "pass"] == [], run.id
+
+
+def test_the_users_other_turns_explain_a_value() -> None:
+    """What the user said later, where the source shows it, counts like the task."""
+    assert verdicts(run_of({"id": "ORD-448192"}, metadata={"user_turns": ["It is ORD-448192."]})) == ["grounded"]
