@@ -17,7 +17,8 @@ from rich.console import Console
 
 from attest_otel.cli import demo_agent
 from attest_otel.cli.render import plain, render_report
-from attest_otel.live.install import add_otlp_exporters, install, otlp_meter_provider
+from attest_otel.export.otlp import otlp_meter_provider, otlp_span_processor
+from attest_otel.live.install import install
 from attest_otel.redaction import Redactor
 from attest_otel.trajectory import Step, ToolCall, Trajectory
 
@@ -61,7 +62,7 @@ def _providers(endpoint: str | None) -> tuple[TracerProvider, MeterProvider]:
     tracer_provider = TracerProvider(resource=resource)
     if not endpoint:
         return tracer_provider, SdkMeterProvider(resource=resource)
-    add_otlp_exporters(tracer_provider)
+    tracer_provider.add_span_processor(otlp_span_processor())
     return tracer_provider, otlp_meter_provider(resource)
 
 

@@ -7,6 +7,7 @@ instrumenting an agent looks like: the loop is as it was, with the recorder arou
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -121,7 +122,7 @@ def _loop(client: Any, traced: Callable[[str, dict[str, Any]], str], on_call: Ca
         for block in answer.content:
             if block.type == "tool_use":
                 output = traced(block.name, block.input)
-                on_call(block.name, str(block.input), output)
+                on_call(block.name, json.dumps(block.input), output)
                 results.append({"type": "tool_result", "tool_use_id": block.id, "content": output})
         messages.append({"role": "user", "content": results})
     return ""

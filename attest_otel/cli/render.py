@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from attest_otel.export.events import Found, worst_first
@@ -28,30 +28,20 @@ def render_report(console: Console, run: Trajectory, report: Report, redactor: R
     shown = [f for f in found if everything or f.finding.disposition != "pass"]
     if not shown:
         return
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
     for item in shown[:MAX_FINDINGS]:
-        _add_row(table, item, redactor)
-    console.print(table)
+        _print_finding(console, item, redactor)
     if len(shown) > MAX_FINDINGS:
         console.print(f"  … and {len(shown) - MAX_FINDINGS} more findings (--format json lists them all)")
 
 
-def _add_row(table: Table, item: Found, redactor: Redactor) -> None:
+def _print_finding(console: Console, item: Found, redactor: Redactor) -> None:
     finding = item.finding
     disposition = finding.disposition or "pass"
-    place = f"step {finding.step}" if finding.step is not None else ""
-    subject = redactor.show(finding.subject, 60) if finding.subject else ""
-    where = " ".join(part for part in (place, subject) if part)
-    table.add_row(
-        Text(f"  {disposition}", STYLES[disposition]),
-        Text(f"{item.result.check}: {finding.verdict}"),
-        Text(where),
-        Text(redactor.show(finding.reason, MAX_REASON_CHARS)),
-    )
+    place = [f"step {finding.step}"] if finding.step is not None else []
+    subject = [redactor.show(finding.subject, 60)] if finding.subject else []
+    heading = " · ".join([f"{item.result.check}: {finding.verdict}", *place, *subject])
+    console.print(Text.assemble("  ", (f"{disposition:<6}", STYLES[disposition]), "  ", (heading, "bold")))
+    console.print(Padding(Text(redactor.show(finding.reason, MAX_REASON_CHARS)), (0, 0, 0, 10)))
 
 
 def plain(text: str, redactor: Redactor, limit: int = 200) -> str:
