@@ -9,7 +9,7 @@ from attest_otel import attributes as names
 from attest_otel.gaps import Gap, write_gap
 from attest_otel.read.calls import ModelCall, model_calls, owner_of, tool_runs
 from attest_otel.read.conventions import facts_of
-from attest_otel.read.definitions import merge_tools
+from attest_otel.read.definitions import enrich, merge_tools
 from attest_otel.read.facts import SpanFacts
 from attest_otel.read.kinds import NEVER_GRADED
 from attest_otel.read.messages import user_texts
@@ -149,8 +149,9 @@ class _Run:
         own = self.root_facts.tools if self.root_facts and self.root_facts.span.scope == names.RECORD_SCOPE else ()
         if own:
             return list(own)
-        rank = {"agent": 0, "other": 0, "chat": 1, "tool": 2}
-        return merge_tools(f.tools for f in sorted(self.facts, key=lambda f: rank[f.kind]))
+        first = [f.tools for f in self.facts if f.kind in {"agent", "other"}]
+        registered = merge_tools([*first, *(f.tools for f in self.facts if f.kind == "chat")])
+        return enrich(registered, (f.tools for f in self.facts if f.kind == "tool"))
 
     def _answer(self) -> str | None:
         said = self._last_words()
@@ -208,6 +209,8 @@ class _Run:
         own = self.root_facts is not None and self.root_facts.span.scope == names.RECORD_SCOPE
         if silent and not own:
             found.append(write_gap(Gap.NOT_RECORDED, f"{len(silent)} of {len(self.turns)} model calls show no messages"))
+        if not self.turns and not own and self.root is not None and self._answer() is None:
+            found.append(write_gap(Gap.NOT_RECORDED, "no model call of this run is on record"))
         found.extend(
             write_gap(Gap.ORPHAN_RESULT, f"the result of a call ({result.call_id}) that no model call on record asked for")
             for result in self.pairing.orphans
@@ -225,7 +228,7 @@ class _Run:
                 found.append(write_gap(Gap.INCOMPLETE, f"{lost} attributes of span {name} were dropped"))
             if fact.span.dropped_events and not fact.says_something:
                 found.append(write_gap(Gap.INCOMPLETE, f"{fact.span.dropped_events} events of span {name} were dropped"))
-            cut = [n for n in (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES, names.SYSTEM_INSTRUCTIONS) if _is_cut(fact, n)]
+            cut = _cut_names(fact)
             if cut:
                 found.append(write_gap(Gap.TRUNCATED, f"{', '.join(cut)} of span {name}"))
         return found
@@ -235,13 +238,17 @@ def _failed(fact: SpanFacts) -> bool:
     return fact.span.status == "error" or names.ERROR_TYPE in fact.span.attributes
 
 
-def _is_cut(fact: SpanFacts, name: str) -> bool:
-    """Return whether messages were shortened: the limit says so, or what should be their JSON isn't whole."""
-    if name in fact.span.cut:
-        return True
-    read = {names.INPUT_MESSAGES: fact.inputs, names.OUTPUT_MESSAGES: fact.outputs}
-    value = fact.span.attributes.get(name)
-    return name in read and read[name] is None and isinstance(value, str) and value[:1] in "[{" and value != ""
+def _cut_names(fact: SpanFacts) -> list[str]:
+    """Name what was shortened beside a call's own values: the limit says so, or the JSON of messages isn't whole."""
+    if fact.kind == "tool":
+        return []
+    spare = {"input.value", "output.value"} if fact.says_something else set()
+    found = [name for name in fact.span.cut if name not in spare]
+    for name, read in ((names.INPUT_MESSAGES, fact.inputs), (names.OUTPUT_MESSAGES, fact.outputs)):
+        value = fact.span.attributes.get(name)
+        if read is None and isinstance(value, str) and value[:1] == "[" and name not in found:
+            found.append(name)
+    return found
 
 
 def _last_text(fact: SpanFacts, *, calls_too: bool) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from attest_otel import attributes as names
 from attest_otel import strict_json
 from attest_otel.read.facts import Arguments, Execution, Message, Request, SpanFacts
 from attest_otel.read.span import SpanRecord
@@ -125,10 +126,30 @@ def _twin(
             return kept_index.get((above.trace_id, above.span_id))
         if other is not None and other.kind in {"agent", "tool"}:
             break
+    if not fact.says_something:
+        around = [i for i, other in enumerate(kept[-_SIBLINGS_LOOKED_AT:], max(0, len(kept) - _SIBLINGS_LOOKED_AT)) if is_hop_of(fact.span, other.span)]
+        if len(around) == 1 and kept[around[0]].says_something:
+            return around[0]
     same = by_response.get(fact.response_id, []) if fact.response_id else []
     for place in reversed(same[-_SIBLINGS_LOOKED_AT:]):
         if kept[place].span.scope != fact.span.scope and _overlap(kept[place].span, fact.span):
             return place
+    return None
+
+
+def is_hop_of(span: SpanRecord, model_call: SpanRecord) -> bool:
+    """Return whether a span without content can be the SDK's own view of a model call: inside its time, same model."""
+    if span.scope == model_call.scope or span.end_ns is None or model_call.end_ns is None:
+        return False
+    inside = model_call.start_ns <= span.start_ns and span.end_ns <= model_call.end_ns
+    return inside and (span.trace_id != model_call.trace_id or span.parent_id == model_call.parent_id) and _model(span) in {None, _model(model_call)}
+
+
+def _model(span: SpanRecord) -> str | None:
+    for name in (names.REQUEST_MODEL, "llm.model_name", "ai.model.id"):
+        found = span.attributes.get(name)
+        if isinstance(found, str):
+            return found
     return None
 
 

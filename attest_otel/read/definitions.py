@@ -93,6 +93,25 @@ def merge_tools(groups: Iterable[tuple[Tool, ...]]) -> list[Tool] | None:
     return list(found.values()) or None
 
 
+def enrich(tools: list[Tool] | None, seen: Iterable[tuple[Tool, ...]]) -> list[Tool] | None:
+    """Complete registered tools by what tool spans show of theirs; a tool span registers nothing."""
+    if tools is None:
+        return None
+    shown = {tool.name: tool for group in seen for tool in group}
+    return [_completed(tool, shown.get(tool.name)) for tool in tools]
+
+
+def _completed(tool: Tool, shown: Tool | None) -> Tool:
+    if shown is None or (tool.input_schema is not None and tool.description is not None):
+        return tool
+    added = {
+        name: getattr(shown, name)
+        for name in ("description", "input_schema")
+        if getattr(tool, name) is None and getattr(shown, name) is not None
+    }
+    return tool.model_copy(update=added) if added else tool
+
+
 def _declared(annotations: Any) -> dict[str, Any]:
     if not isinstance(annotations, Mapping):
         return {}

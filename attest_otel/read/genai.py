@@ -128,20 +128,20 @@ def _read_own(facts: SpanFacts, given: Mapping[str, Any]) -> None:
 def _execution(span: SpanRecord) -> Execution:
     given = span.attributes
     own = span.scope == names.RECORD_SCOPE
-    output, is_error = result_of(span, names.TOOL_CALL_RESULT, *_RESULTS)
-    if output is None and span.events:
-        output, is_error = legacy_events.tool_result_of(span)
+    result = result_of(span, names.TOOL_CALL_RESULT, *_RESULTS)
+    if result.output is None and span.events:
+        result = legacy_events.tool_result_of(span)
     explicit = given.get(names.IS_ERROR)
     error_type, message = error_of(span)
     recorded = _model(Recorded, load(given.get(names.RECORDED)))
     arguments = _arguments(span, recorded)
     return Execution(
         name=text_at(given, names.TOOL_NAME) or span.name.removeprefix("execute_tool ").removesuffix(".tool"),
-        call_id=_call_id(given),
+        call_id=_call_id(given) or result.call_id,
         arguments=arguments,
         received=load(given[names.ARGUMENTS_RECEIVED]) if names.ARGUMENTS_RECEIVED in given else None,
-        output=output,
-        is_error=explicit if isinstance(explicit, bool) else is_error,
+        output=result.output,
+        is_error=explicit if isinstance(explicit, bool) else result.is_error,
         error_type=error_type,
         error_message=message,
         exit_code=_exit_code(given.get(names.EXIT_CODE)),

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attest_otel import attributes as names
+from attest_otel.read.facts import ToolResult
 from attest_otel.read.messages import read_message, read_messages
 from attest_otel.read.span import SpanEvent, SpanRecord
 from attest_otel.read.values import load
@@ -46,8 +47,8 @@ def content_of(span: SpanRecord) -> dict[str, Any]:
     return found
 
 
-def tool_result_of(span: SpanRecord) -> tuple[str | None, bool | None]:
-    """Return the result that a tool span's events carry, and an explicit error flag."""
+def tool_result_of(span: SpanRecord) -> ToolResult:
+    """Return the result that a tool span's events carry."""
     for event in reversed(span.events):
         if event.name == DETAILS and names.OUTPUT_MESSAGES in event.attributes:
             messages = read_messages(event.attributes[names.OUTPUT_MESSAGES])
@@ -57,8 +58,8 @@ def tool_result_of(span: SpanRecord) -> tuple[str | None, bool | None]:
             continue
         for message in messages:
             for result in message.results:
-                return result.output, result.is_error
-    return None, None
+                return result
+    return ToolResult(None)
 
 
 def _choice(event: SpanEvent) -> dict[str, Any]:

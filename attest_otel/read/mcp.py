@@ -23,15 +23,15 @@ def read(span: SpanRecord, kind: Kind) -> SpanFacts:
     )
     if kind != "tool":
         return facts
-    output, is_error = result_of(span, names.TOOL_CALL_RESULT)
+    result = result_of(span, names.TOOL_CALL_RESULT)
     error_type, message = error_of(span)
     arguments = given.get(names.TOOL_CALL_ARGUMENTS)
     facts.execution = Execution(
         name=text_at(given, names.TOOL_NAME) or span.name.partition(_CALL)[2] or span.name,
         call_id=text_at(given, names.TOOL_CALL_ID),
         arguments=arguments_from(arguments, "reserialized") if arguments is not None else ABSENT,
-        output=output,
-        is_error=is_error,
+        output=result.output,
+        is_error=result.is_error,
         error_type=error_type,
         error_message=message,
         mcp=True,

@@ -111,14 +111,14 @@ def _schemas(given: Mapping[str, Any]) -> list[Any]:
 
 def _execution(span: SpanRecord) -> Execution:
     given = span.attributes
-    output, is_error = result_of(span, "output.value")
+    result = result_of(span, "output.value")
     error_type, message = error_of(span)
     return Execution(
         name=text_at(given, "tool.name") or span.name,
-        call_id=text_at(given, "tool.id", "tool_call.id", names.TOOL_CALL_ID),
+        call_id=text_at(given, "tool.id", "tool_call.id", names.TOOL_CALL_ID) or result.call_id,
         arguments=_arguments(span),
-        output=None if output == _REDACTED else output,
-        is_error=is_error,
+        output=None if result.output == _REDACTED else result.output,
+        is_error=result.is_error,
         error_type=error_type,
         error_message=message,
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attest_otel import attributes as names
+from attest_otel.read.facts import ToolResult
 from attest_otel.read.messages import read_message
 from attest_otel.read.span import SpanRecord
-from attest_otel.read.values import load
+from attest_otel.read.values import NOT_JSON, load, text_at
 
 OTHER_ERROR = "_OTHER"
+NO_RESULT = ToolResult(None)
 
 
 def error_of(span: SpanRecord) -> tuple[str | None, str | None]:
@@ -28,34 +31,59 @@ def error_of(span: SpanRecord) -> tuple[str | None, str | None]:
     return kind, message or None
 
 
-def result_of(span: SpanRecord, *attributes: str) -> tuple[str | None, bool | None]:
-    """Return a result's text and an explicit error flag, from the first of these attributes that is there."""
+def result_of(span: SpanRecord, *attributes: str) -> ToolResult:
+    """Return a result, from the first of these attributes that is there, out of the envelope it may be in."""
     value: Any = next((span.attributes[name] for name in attributes if span.attributes.get(name) is not None), None)
     if value is None:
-        return None, None
-    found = value
+        return NO_RESULT
     if isinstance(value, str):
-        if not _may_be_wrapped(value):
-            return value, None
-        found = load(value)
-        if not _is_wrapped(found):
-            return value, None
-    if isinstance(found, dict) and isinstance(found.get("is_error"), bool) and found.keys() == {"result", "is_error"}:
-        message = read_message({"role": "tool", "content": found["result"]})
-        return message.results[0].output, found["is_error"]
-    message = read_message({"role": "tool", "content": [{"type": "tool_result", "content": found}]})
-    result = message.results[0]
-    return result.output, result.is_error
+        found = load(value) if _may_be_wrapped(value) else NOT_JSON
+        return ToolResult(value) if found is NOT_JSON else _unwrapped(found, span.scope) or ToolResult(value)
+    return _unwrapped(value, span.scope) or _read({"content": value})
 
 
 def _may_be_wrapped(text: str) -> bool:
-    return text[:1] in "[{" and ('"type"' in text or '"is_error"' in text or '"isError"' in text)
+    return text[:1] in "[{" and any(mark in text for mark in ('"type"', '"is_error"', '"isError"', '"result"', '[{"text"'))
 
 
-def _is_wrapped(value: Any) -> bool:
-    """Return whether a result is a protocol's envelope around text: content parts, or a result with a flag."""
+def _unwrapped(value: Any, scope: str) -> ToolResult | None:
+    """Take a result out of a protocol's or a framework's envelope; None where there is none."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in value)
+        return _read({"content": value}) if _is_content(value, scope) else None
     if not isinstance(value, dict):
-        return False
-    return value.keys() == {"result", "is_error"} or (isinstance(value.get("isError"), bool) and isinstance(value.get("content"), list))
+        return None
+    message = _langchain_message(value)
+    if message is not None:
+        return message
+    if ".mcp" in scope and "result" in value and value.keys() <= {"result", "is_error"}:
+        return _read({"content": value["result"], "is_error": value.get("is_error")})
+    if isinstance(value.get("isError"), bool) and isinstance(value.get("content"), list):
+        return _read({"content": value})
+    return None
+
+
+def _is_content(parts: list[Any], scope: str) -> bool:
+    """Return whether a list is content parts and not a tool's own list; Strands' parts have no type."""
+    untyped = scope.startswith("strands")
+    return bool(parts) and all(
+        isinstance(part, dict)
+        and isinstance(part.get("text"), str)
+        and (part.get("type") == "text" or (untyped and part.keys() == {"text"}))
+        for part in parts
+    )
+
+
+def _langchain_message(value: Mapping[str, Any]) -> ToolResult | None:
+    """Read LangChain's ToolMessage, as its two serialisers write it."""
+    outer = value.get("output")
+    inner = outer if isinstance(outer, dict) and outer.get("lc") == 1 else value
+    data = inner.get("data") if inner.get("type") == "tool" else inner.get("kwargs") if inner.get("lc") == 1 else None
+    if not isinstance(data, dict) or "tool_call_id" not in data or "content" not in data:
+        return None
+    found = _read({"content": data["content"], "status": data.get("status")})
+    return ToolResult(found.output, text_at(data, "tool_call_id"), text_at(data, "name"), found.is_error)
+
+
+def _read(part: Mapping[str, Any]) -> ToolResult:
+    message = read_message({"role": "tool", "content": [{"type": "tool_result", **part}]})
+    return message.results[0] if message.results else NO_RESULT

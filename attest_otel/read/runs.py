@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from attest_otel import attributes as names
+from attest_otel.read.calls import is_hop_of
 from attest_otel.read.facts import Kind
 from attest_otel.read.kinds import NEVER_GRADED, conversation_of, kind_of, response_id_of, run_id_of
 from attest_otel.read.span import SpanRecord
@@ -122,7 +124,7 @@ def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[K
     alone: dict[tuple[str, str], _Group] = {}
     late: list[tuple[_Group, list[SpanRecord]]] = []
     for members in fragments:
-        found = _find(members, by_response) or _find(members, by_run) or _find(members, by_conversation)
+        found = _find(members, by_response) or _around(members, runs, kinds) or _find(members, by_run) or _find(members, by_conversation)
         if found is not None:
             late.append((found, members))
             continue
@@ -131,6 +133,21 @@ def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[K
     for group, members in late:
         group.members.extend(members)
     return _merged_by_response(list(alone.values()))
+
+
+def _around(members: list[SpanRecord], runs: list[_Group], kinds: dict[Key, Kind]) -> _Group | None:
+    """Return the run whose model call this one span without content is a hop of, if there is just one."""
+    if len(members) != 1 or kinds[_key(members[0])] != "chat" or _has_content(members[0]):
+        return None
+    found = [run for run in runs if any(kinds[_key(s)] == "chat" and _has_content(s) and is_hop_of(members[0], s) for s in run.members)]
+    return found[0] if len(found) == 1 else None
+
+
+def _has_content(span: SpanRecord) -> bool:
+    return any(name in span.attributes for name in _CONTENT) or any(event.name.startswith("gen_ai.") for event in span.events)
+
+
+_CONTENT = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES, "input.value", "ai.prompt.messages", "gen_ai.prompt.0.role")
 
 
 def _index(groups: list[_Group], name_of: Callable[[SpanRecord], str | None]) -> dict[str, tuple[list[_Group], Callable[[SpanRecord], str | None]]]:

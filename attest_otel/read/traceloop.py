@@ -72,15 +72,15 @@ def _opened(item: dict[str, Any]) -> dict[str, Any]:
 
 def _execution(span: SpanRecord) -> Execution:
     given = span.attributes
-    output, is_error = result_of(span, names.TOOL_CALL_RESULT, "traceloop.entity.output")
+    result = result_of(span, names.TOOL_CALL_RESULT, "traceloop.entity.output")
     error_type, message = error_of(span)
     name, arguments = _arguments(span)
     return Execution(
         name=name or text_at(given, "traceloop.entity.name") or span.name.removesuffix(".tool"),
         call_id=text_at(given, names.TOOL_CALL_ID),
         arguments=arguments,
-        output=output,
-        is_error=is_error,
+        output=result.output,
+        is_error=result.is_error,
         error_type=error_type,
         error_message=message,
         mcp=".mcp" in span.scope,

@@ -8,6 +8,7 @@ numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from attest_otel import attributes as names
@@ -53,8 +54,6 @@ def _read_prompt(facts: SpanFacts, given: Mapping[str, Any]) -> None:
     elif isinstance(asked, list):
         facts.inputs = read_messages(asked, "coerced")
     facts.answer = text_at(given, "ai.response.text", "ai.response.object")
-    if facts.answer is None and given.get("ai.response.toolCalls") is not None:
-        facts.answer = None
     facts.input_tokens = whole_at(given, "ai.usage.inputTokens", "ai.usage.promptTokens")
     facts.output_tokens = whole_at(given, "ai.usage.outputTokens", "ai.usage.completionTokens")
 
@@ -69,11 +68,20 @@ def _read_chat(facts: SpanFacts, given: Mapping[str, Any]) -> None:
         "tool_calls": given.get("ai.response.toolCalls"),
     }
     if output["content"] is not None or output["tool_calls"] is not None:
-        facts.outputs = (read_message(output, _fidelity(given)),)
+        facts.outputs = (_through_javascript(read_message(output, _fidelity(given))),)
     facts.tools = read_definitions(load_list(given.get("ai.prompt.tools")))
     facts.response_id = response_id_of(facts.span)
     facts.input_tokens = whole_at(given, "ai.usage.inputTokens", "ai.usage.promptTokens", names.USAGE_INPUT_TOKENS)
     facts.output_tokens = whole_at(given, "ai.usage.outputTokens", "ai.usage.completionTokens", names.USAGE_OUTPUT_TOKENS)
+
+
+def _through_javascript(message: Message) -> Message:
+    """A value that is no text was parsed and written by JavaScript."""
+    calls = [
+        replace(call, arguments=replace(call.arguments, fidelity="coerced")) if call.arguments.fidelity == "reserialized" else call
+        for call in message.calls
+    ]
+    return replace(message, calls=tuple(calls))
 
 
 def _fidelity(given: Mapping[str, Any]) -> ArgumentsFidelity:
@@ -83,15 +91,15 @@ def _fidelity(given: Mapping[str, Any]) -> ArgumentsFidelity:
 
 def _execution(span: SpanRecord) -> Execution:
     given = span.attributes
-    output, is_error = result_of(span, "ai.toolCall.result")
+    result = result_of(span, "ai.toolCall.result")
     error_type, message = error_of(span)
     arguments = arguments_from(given["ai.toolCall.args"], "coerced") if "ai.toolCall.args" in given else ABSENT
     return Execution(
         name=text_at(given, "ai.toolCall.name") or span.name,
         call_id=text_at(given, "ai.toolCall.id"),
         arguments=arguments,
-        output=output,
-        is_error=is_error,
+        output=result.output,
+        is_error=result.is_error,
         error_type=error_type,
         error_message=message,
     )
