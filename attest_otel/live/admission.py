@@ -18,31 +18,40 @@ from attest_otel.live.faults import Counter
 FIRST_MARK = 32_768
 SECOND_MARK = 65_536
 MAX_TRACES = 10_000
+CLOSED = -1
 
 _MARKS = (names.OPERATION_NAME, "openinference.span.kind", "traceloop.span.kind", "ai.operationId", names.TOOL_NAME)
 
 
 class Admission:
-    """Remembers the traces that were turned away. Every operation is one step under the interpreter's lock."""
+    """Remembers the traces that were turned away.
+
+    `traces` says of each whether its run was counted; while it is empty, hooks needn't ask. Every
+    change is one step under the interpreter's lock.
+    """
 
     def __init__(self, on_lost: Callable[[int], None]) -> None:
         self.dropped_runs = Counter()
         self.dropped_spans = Counter()
         self._on_lost = on_lost
-        self._traces: dict[int, bool] = {}
+        self.traces: dict[int, bool] = {}
+
+    def close(self) -> None:
+        """Turn everything away from here on, uncounted."""
+        self.traces[CLOSED] = True
 
     @property
-    def active(self) -> bool:
-        """Whether any trace is turned away."""
-        return bool(self._traces)
+    def closed(self) -> bool:
+        """Whether everything is turned away."""
+        return CLOSED in self.traces
 
     def start(self, span: ReadableSpan, log: deque[Any]) -> bool:
         """Return whether a span that starts is taken."""
         context, parent = span.context, span.parent
-        if context is None:
+        if context is None or self.closed:
             return False
         waiting, trace_id = len(log), context.trace_id
-        if trace_id not in self._traces:
+        if trace_id not in self.traces:
             is_root = parent is None or parent.is_remote
             if waiting < FIRST_MARK or (waiting < SECOND_MARK and not is_root):
                 return True
@@ -53,24 +62,26 @@ class Admission:
     def end(self, span: ReadableSpan) -> bool:
         """Return whether a span that ended is taken."""
         context, parent = span.context, span.parent
-        if context is None or context.trace_id not in self._traces:
-            return context is not None
+        if context is None or self.closed:
+            return False
+        if context.trace_id not in self.traces:
+            return True
         self._count(context.trace_id, span)
         if parent is None or parent.is_remote:
-            self._traces.pop(context.trace_id, None)
+            self.traces.pop(context.trace_id, None)
         return False
 
     def _turn_away(self, trace_id: int, *, is_root: bool) -> None:
-        self._traces[trace_id] = not is_root
+        self.traces[trace_id] = not is_root
         if not is_root:
             self._on_lost(trace_id)
-        while len(self._traces) > MAX_TRACES:
-            self._traces.pop(next(iter(self._traces)), None)
+        while len(self.traces) > MAX_TRACES:
+            self.traces.pop(next(iter(self.traces)), None)
 
     def _count(self, trace_id: int, span: ReadableSpan) -> None:
         """Count the span, and its run the first time something in the trace shows that there is one."""
         self.dropped_spans.add()
         given = span.attributes or {}
-        if self._traces.get(trace_id) is False and any(name in given for name in _MARKS):
-            self._traces[trace_id] = True
+        if self.traces.get(trace_id) is False and any(name in given for name in _MARKS):
+            self.traces[trace_id] = True
             self.dropped_runs.add()

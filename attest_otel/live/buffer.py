@@ -87,11 +87,19 @@ class Buffer:
         self.runs.grow(node.run, size - node.held)
         node.content, node.held = kept, size
 
-    def lost(self, trace_id: int) -> None:
-        """Say in the open runs of a trace that spans of theirs were left out before they came here."""
-        for run in self.runs.open.values():
+    def root_of(self, key: int) -> int | None:
+        """Return the key of the root of the run that a span belongs to, None where it isn't held."""
+        node = self._index.get(key)
+        if node is not None:
+            return node.run.root_key
+        return key if key in self.runs.memory else None
+
+    def lost(self, trace_id: int, now: float) -> None:
+        """Decide the open runs of a trace whose further spans are left out before they come here."""
+        for run in list(self.runs.open.values()):
             if run.root_key >> 64 == trace_id:
                 run.miss("overload")
+                self.runs.decide(run, now)
 
     def _ignore(self, key: int) -> None:
         self._ignored[key] = None

@@ -66,8 +66,8 @@ class FaultLog:
 
         Args:
             kind: which fault, from a closed set.
-            message: what happened and what a person can do; the error's own text is left out, for it
-                may quote what an agent said.
+            message: what happened and what a person can do.
+            error: the fault's exception; only its type is said, for its text may quote an agent.
         """
         try:
             self.counts.add(kind)

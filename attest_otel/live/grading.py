@@ -47,13 +47,18 @@ def bare_run(job: Job, reason: str = "the run could not be rebuilt") -> Trajecto
 
 @dataclass(slots=True)
 class Graded:
-    """What grading a job came to so far."""
+    """What grading a job came to so far.
+
+    `first` is True until a report of it went out; `gave_up` says that nothing looked at the run.
+    """
 
     job: Job
     run: Trajectory
     results: list[CheckResult] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     report: Report | None = None
+    first: bool = True
+    gave_up: bool = False
 
 
 class Grader:
@@ -63,7 +68,7 @@ class Grader:
         attest: the settings and the policy.
         sinks: where reports go.
         on_graded: called in the lane's thread with each report before the sinks get it; `final` is
-            False while a model still reads.
+            False while a model still reads. False from it keeps the report back.
         on_fault: called with the name of a sink and what went wrong.
         ask_model: hands a graded run to the model's loop, None without a model.
     """
@@ -73,7 +78,7 @@ class Grader:
         attest: Attest,
         sinks: Iterable[Sink],
         *,
-        on_graded: Callable[[Graded, bool], None],
+        on_graded: Callable[[Graded, bool], bool],
         on_fault: Callable[[str, str], None],
         ask_model: Callable[[Graded], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -112,7 +117,7 @@ class Grader:
 
     def not_graded(self, job: Job, reason: str) -> Work:
         """Report a run unchecked that there was no time to grade."""
-        graded = Graded(job, bare_run(job, reason), [unchecked("coverage", reason)])
+        graded = Graded(job, bare_run(job, reason), [unchecked("coverage", reason)], gave_up=True)
         yield from self._send(graded, final=True)
 
     def flush_sinks(self, timeout_millis: Callable[[], int], done: Callable[[bool], None]) -> Work:
@@ -129,7 +134,8 @@ class Grader:
         made = yield self._step("making the report", partial(self._report, graded))
         report: Report = made.value if made.fault is None else Report(run_id=graded.run.id, results=[unchecked("coverage", str(made.fault))])
         graded.report = report
-        self._on_graded(graded, final)
+        if not self._on_graded(graded, final):
+            return
         evaluated = Evaluated(
             run=graded.run,
             report=report,

@@ -83,8 +83,8 @@ class ModelLoop:
         except Exception as error:  # noqa: BLE001  # a judge that fails is a finding that says so
             added = self._none(f"the grading model's checks failed: {type(error).__name__}")
         finally:
-            self._answered.add()
             self._on_done(graded, added)
+            self._answered.add()
 
     def _none(self, reason: str) -> list[CheckResult]:
         return [unchecked(name, reason) for name in self._names]

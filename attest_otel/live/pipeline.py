@@ -48,6 +48,7 @@ class Pipeline:
         self._counts = Counts("started", "evaluated")
         self._dropped = Counts(*DROP_REASONS)
         self._jobs: dict[int, Job] = {}
+        self._stopped = False
         self._last_success: float | None = None
         self._began = clock()
         self._model = model_loop(model_checks, sorted(NEEDS_MODEL), self._limits.evaluation_deadline_seconds, self._model_answered, faults)
@@ -65,6 +66,8 @@ class Pipeline:
         if not self.buffer.knows(key) and not any(_context_key(entry) == key for entry in self.worker.log.copy()):
             return None
         waiter = self._waiters.add(key)
+        if self._stopped:
+            waiter.refuse(STOPPED)
         self.worker.call(partial(self._answer_known, key))
         return waiter
 
@@ -132,12 +135,11 @@ class Pipeline:
             self.worker.call(hand_over)
             handed.wait(max(timeout, 0.0) * 0.4)
             self._wait_for_lane(ends - timeout * 0.2)
-            if self._model is not None:
-                self._model.close()
-                self._wait_for_lane(ends - timeout * 0.2)
+            self._close_model(ends - timeout * 0.2)
             self._give_up(ends)
         self._lane.close()
         self.worker.stop(max(ends - self._clock(), 0.0))
+        self._stopped = True
         self._waiters.refuse_all(STOPPED)
 
     def _on_round(self, now: float) -> float | None:
@@ -165,18 +167,22 @@ class Pipeline:
         self._submit_ready(self._clock())
         self._lane.submit(work)
 
-    def _on_graded(self, graded: Graded, final: bool) -> None:
+    def _on_graded(self, graded: Graded, final: bool) -> bool:
+        """Take a report; each run's first goes to whoever takes its job: the lane, or the end of a shutdown."""
         job, report = graded.job, graded.report
-        if report is None:
-            return
+        first = self._jobs.pop(id(job), None) is not None
+        if report is None or (not first and graded.first):
+            return False
         job.run.report = report
-        ends_wait = final or report.verdict == "block"
-        self._waiters.answer(job.run.root_key, report, final=ends_wait)
-        if self._jobs.pop(id(job), None) is not None:
-            if job.revision == 0:
-                self._counts.add("evaluated")
+        self._waiters.answer(job.run.root_key, report, final=final or report.verdict == "block")
+        if first and graded.gave_up:
+            self._dropped.add("shutdown", 1 if job.revision == 0 else 0)
+        elif first:
+            self._counts.add("evaluated", 1 if job.revision == 0 else 0)
             self._last_success = self._clock()
             self.worker.call(lambda _now: self.buffer.runs.done(job.run, State.EVALUATED))
+        graded.first = False
+        return True
 
     def _model_answered(self, graded: Graded, added: Sequence[CheckResult]) -> None:
         self._lane.submit(self._grader.finish(graded, added))
@@ -185,6 +191,13 @@ class Pipeline:
         self._faults.say(f"sink {name}", f"{name} did not take a report: {fault}")
 
     def _answer_known(self, key: int, _now: float) -> None:
+        root_key = self.buffer.root_of(key)
+        if root_key is None:
+            self._waiters.refuse(key, "the run is not held: it was left out, or it holds nothing to grade")
+            return
+        if root_key != key:
+            self._waiters.move(key, root_key)
+        key = root_key
         run = self.buffer.runs.memory.get(key)
         if run is None:
             return
@@ -197,18 +210,24 @@ class Pipeline:
         while self._lane.pending and self._clock() < ends:
             time.sleep(0.002)
 
+    def _close_model(self, ends: float) -> None:
+        """Stop asking the model: what it did not answer is unchecked, and goes out."""
+        if self._model is None:
+            return
+        self._model.close()
+        while self._model.pending and self._clock() < ends:
+            time.sleep(0.002)
+        self._wait_for_lane(ends)
+
     def _give_up(self, ends: float) -> None:
         """Report unchecked what there was no time to grade; what is stuck is left behind."""
         self._lane.drop_queued()
         left = list(self._jobs.values())
-        self._jobs.clear()
         if not left:
             return
         self._faults.say("shutdown", f"{len(left)} runs were not graded before shutdown ended and are reported unchecked")
         lane = Lane("attest-last", self._faults, self._clock)
         for job in left:
-            if job.revision == 0:
-                self._dropped.add("shutdown")
             lane.submit(self._grader.not_graded(job, UNGRADED))
         while lane.pending and self._clock() < ends:
             lane.watch()

@@ -73,9 +73,9 @@ class AttestSpanProcessor(SpanProcessor):
             logger_provider=logger_provider,
             on_report=on_report,
         )
-        self._make = lambda: Pipeline(attest, sinks, self._faults, model_checks)
+        self._make: Callable[[FaultLog], Pipeline] = lambda faults: Pipeline(attest, sinks, faults, model_checks)
         self._closing = threading.Lock()
-        self._closed = self._special = False
+        self._closed = False
         self._begin()
         capture = settings.resolve_capture(self.config.capture)
         settings.configure(settings.RecorderSettings(tracer_provider, capture, redactor))
@@ -89,7 +89,7 @@ class AttestSpanProcessor(SpanProcessor):
         """Write down that a span started."""
         try:
             log = self._log
-            if len(log) < FIRST_MARK and not self._special:
+            if len(log) < FIRST_MARK and not self._turned_away:
                 log.append(span)
             else:
                 self._start_busy(span)
@@ -99,7 +99,7 @@ class AttestSpanProcessor(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Write down that a span ended, and wake the worker if it sleeps."""
         try:
-            if self._special:
+            if self._turned_away:
                 self._end_busy(span)
                 return
             self._log.append(span if type(span) is ReadableSpan else Ended(span))
@@ -140,7 +140,8 @@ class AttestSpanProcessor(SpanProcessor):
         with self._closing:
             if self._closed:
                 return
-            self._special = self._closed = True
+            self._closed = True
+            self._admission.close()
         atexit.unregister(self._at_exit)
         content.unsubscribe(self)
         _all.discard(self)
@@ -149,35 +150,30 @@ class AttestSpanProcessor(SpanProcessor):
 
     def _begin(self) -> None:
         """Start with nothing: at first, and in a fork's child."""
-        self._pipeline = self._make()
+        self._pipeline = self._make(self._faults)
         self._worker = self._pipeline.worker
         self._log = self._worker.log
         self._admission = Admission(self._lost)
-        self._special = self._closed
+        self._turned_away = self._admission.traces
 
     def _lost(self, trace_id: int) -> None:
         buffer = self._pipeline.buffer
-        self._log.append(lambda _now: buffer.lost(trace_id))
+        self._log.append(lambda now: buffer.lost(trace_id, now))
 
     def _start_busy(self, span: Span) -> None:
-        if self._closed:
+        if self._admission.closed:
             return
         if self._worker.idle:
             self._worker.wake()
         if self._admission.start(span, self._log):
             self._log.append(span)
             return
-        self._special = True
         self._faults.say("overload", "spans come faster than they can be graded: whole runs are left out and counted")
 
     def _end_busy(self, span: ReadableSpan) -> None:
-        if self._closed:
+        if not self._admission.end(span):
             return
-        if self._admission.end(span):
-            self._log.append(span if type(span) is ReadableSpan else Ended(span))
-        elif not self._admission.active:
-            self._special = False
-            self._special = self._closed or self._admission.active
+        self._log.append(span if type(span) is ReadableSpan else Ended(span))
         if self._worker.idle:
             self._worker.wake()
 
@@ -197,7 +193,7 @@ def _weak_shutdown(ref: weakref.ref[AttestSpanProcessor]) -> Callable[[], None]:
 
 
 def _after_fork_in_child() -> None:
-    for processor in list(_all):
+    for processor in tuple(_all):
         processor._after_fork()  # noqa: SLF001  # this module's own class
 
 

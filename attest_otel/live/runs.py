@@ -112,7 +112,7 @@ GAPS: Mapping[str, tuple[Gap, str]] = {
     "max_spans_per_run": (Gap.INCOMPLETE, "{} spans left out: the run has more than max_spans_per_run"),
     "max_total_bytes": (Gap.TRUNCATED, "{} spans cut short or left out: all runs together are bigger than max_total_bytes"),
     "max_value_bytes": (Gap.TRUNCATED, "{} spans hold values bigger than max_value_bytes"),
-    "overload": (Gap.INCOMPLETE, "{} spans left out: the pipeline could not keep up"),
+    "overload": (Gap.INCOMPLETE, "spans left out: the pipeline could not keep up"),
     "shutdown": (Gap.INCOMPLETE, "graded before its end: the process shut down"),
 }
 

@@ -39,7 +39,7 @@ class AttestSampler(Sampler):
         result = self._inner.should_sample(parent_context, trace_id, name, kind, attributes, links, trace_state)
         if result.decision is not Decision.DROP or trace_id == QUIET_TRACE:
             return result
-        return SamplingResult(Decision.RECORD_ONLY, {**(attributes or {}), **(result.attributes or {})}, result.trace_state)
+        return SamplingResult(Decision.RECORD_ONLY, {**(attributes or {}), **dict(result.attributes or {})}, result.trace_state)
 
     def get_description(self) -> str:
         """Return the name of this sampler around the inner one's."""

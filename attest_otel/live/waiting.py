@@ -86,6 +86,11 @@ class Waiters:
         for waiter in waiters:
             waiter.answer(report, final=final)
 
+    def move(self, key: int, root_key: int) -> None:
+        """Let those who wait for a nested agent wait for the run it belongs to."""
+        with self._lock:
+            self._waiting.setdefault(root_key, []).extend(self._waiting.pop(key, []))
+
     def refuse(self, root_key: int, reason: str) -> None:
         """Tell all who wait for a run that no report will come."""
         with self._lock:
