@@ -1,13 +1,91 @@
-"""Placeholder until the room is furnished."""
+"""Does the answer say that something was done which no call did?
+
+Looks at tools that declare `completion_phrases`, the words an answer uses when they were done.
+`claims` says exactly which sentences count as claims. A claim is
+
+- `performed`: a tool that declares the phrase, or one of its declared fallbacks, succeeded in this run,
+  or did so in an earlier run of the conversation;
+- `phantom_action`: no such call succeeded: none was made, or those made returned an error (a time-out
+  is an error here: nothing confirmed what the answer states);
+- `unchecked`: a call was made whose outcome nobody recorded, or the record of the run is incomplete, so
+  that a call may be missing from it.
+
+One finding per sentence and tool. What phrases miss (other words, other languages) is left to the
+grading model. None where no tool declares phrases. Source: DESIGN 3, table.
+"""
 
 from __future__ import annotations
 
-from attest_otel.checks.view import RunView
-from attest_otel.findings import CheckResult
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from attest_otel.checks.claims import MAX_PHRASE_CHARS, Claim, find_claims, normalise
+from attest_otel.checks.view import Call, RunView
+from attest_otel.findings import CheckResult, Finding, make_finding, make_result, share_passed
 
 NAME = "actions"
 
 
 def check(view: RunView) -> CheckResult | None:
-    """Say nothing."""
-    return None
+    """Hold every claim of the final answer against the calls; None where no tool declares phrases."""
+    declared = _declared_phrases(view)
+    if not declared:
+        return None
+    answer = view.run.final_answer or ""
+    calls: dict[str, list[Call]] = defaultdict(list)
+    for call in view.calls:
+        calls[call.name].append(call)
+    findings: list[Finding] = []
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    claims, is_whole = find_claims(answer, declared)
+    for claim in claims:
+        tools = declared[claim.phrase]
+        if (claim.sentence, tools) not in seen:
+            seen.add((claim.sentence, tools))
+            findings.append(_grade(view, claim, tools, calls))
+    if not is_whole:
+        findings.append(_cut(len(answer)))
+    return make_result(NAME, findings, _summary(findings), score=share_passed(findings))
+
+
+def _declared_phrases(view: RunView) -> dict[str, tuple[str, ...]]:
+    """Return the tools that declare each phrase, by the phrase as it is compared."""
+    found: dict[str, tuple[str, ...]] = {}
+    for tool in view.tools.values():
+        for phrase in tool.completion_phrases:
+            plain = normalise(phrase[:MAX_PHRASE_CHARS])
+            if plain and tool.name not in found.get(plain, ()):
+                found[plain] = (*found.get(plain, ()), tool.name)
+    return found
+
+
+def _grade(view: RunView, claim: Claim, tools: Sequence[str], calls: Mapping[str, list[Call]]) -> Finding:
+    names = dict.fromkeys(name for tool in tools for name in (tool, *view.tool_fallbacks.get(tool, ())))
+    made = [call for name in names for call in calls.get(name, ())]
+    metadata = {"phrase": claim.phrase, "tools": list(tools)}
+    subject = tools[0]
+    succeeded = next((call for call in made if call.succeeded), None)
+    if succeeded is not None:
+        return make_finding(NAME, "pass", "performed", f"The answer says {claim.phrase!r}, and {succeeded.name} did it.", subject=succeeded.name, step=succeeded.step, evidence=claim.sentence, key=claim.sentence, metadata=metadata)
+    earlier = next((e for e in view.history if e.tool in names and e.outcome == "succeeded"), None)
+    if earlier is not None:
+        return make_finding(NAME, "pass", "performed", f"The answer says {claim.phrase!r}, and {earlier.tool} did it in an earlier run of the conversation.", subject=earlier.tool, evidence=claim.sentence, key=claim.sentence, metadata={**metadata, "earlier_run_id": earlier.run_id})
+    unknown = next((call for call in made if call.outcome.is_error is None), None)
+    step = (unknown or made[-1]).step if made else None
+    if unknown is not None or view.run.incomplete:
+        why = "whether the call took effect was not recorded" if unknown is not None else "the record of the run is incomplete, so a call may be missing"
+        return make_finding(NAME, "warn", "unchecked", f"The answer says {claim.phrase!r}; {why}.", subject=subject, step=step, evidence=claim.sentence, key=claim.sentence, metadata={**metadata, "checked": False})
+    why = f"every call of {subject} returned an error" if made else f"{subject} was never called"
+    return make_finding(NAME, "fail", "phantom_action", f"The answer says {claim.phrase!r}, but {why}.", subject=subject, step=step, evidence=claim.sentence, key=claim.sentence, metadata=metadata)
+
+
+def _cut(length: int) -> Finding:
+    reason = f"The answer has {length} characters; not all of it was read for claims."
+    return make_finding(NAME, "warn", "unchecked", reason, metadata={"checked": False})
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "The answer claims nothing in the words the tools declare."
+    phantoms = sum(finding.verdict == "phantom_action" for finding in findings)
+    return f"{phantoms} of {len(findings)} claims have no call behind them." if phantoms else f"{len(findings)} claim(s) looked at."
