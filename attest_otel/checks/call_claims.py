@@ -12,7 +12,7 @@ cannot show the types the model wrote: `unchecked` where the case names a type i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from attest_otel.cases import ArgType, ExpectedCall
@@ -21,6 +21,9 @@ from attest_otel.findings import excerpt
 from attest_otel.strict_json import equal, same_type, spell, type_name
 
 ClaimName = Literal["count", "tool", "value", "type", "required", "order", "side_effect"]
+Problem = Literal[
+    "other_value", "other_type", "not_emitted", "missing", "no_object", "not_recorded", "type_lost"
+]
 
 MAX_SHOWN_CHARS = 200
 
@@ -29,11 +32,23 @@ _TYPE_CAUSE = "Look at the parameter's schema and description: the value was ren
 
 
 class Claim(NamedTuple):
-    """One claim that doesn't hold, or (verdict `unchecked`) that the source cannot show."""
+    """One claim that doesn't hold, or (verdict `unchecked`) that the source cannot show.
+
+    Cheap on purpose, since most are only counted: `tell` puts the ones that matter into words.
+    `wanted` is the expected value, or for a claim about a type its name.
+    """
 
     verdict: str
     claim: ClaimName
+    problem: Problem
     argument: str | None
+    wanted: Any
+    emitted: Any
+
+
+class Told(NamedTuple):
+    """A claim in words: both sides as JSON text, None for what was not emitted, and the reason."""
+
     expected: str
     emitted: str | None
     reason: str
@@ -47,16 +62,44 @@ def failing_claims(expected: ExpectedCall, call: Call, required: Sequence[str]) 
     found: list[Claim] = []
     for name, value in expected.args.items():
         if name not in arguments:
-            found.append(_absent(name, value))
+            found.append(Claim("wrong_argument", "value", "not_emitted", name, value, None))
             continue
         emitted = arguments[name]
         if not equal(value, emitted):
-            found.append(_wrong_value(name, value, emitted))
+            found.append(Claim("wrong_argument", "value", "other_value", name, value, emitted))
         if name not in expected.arg_types and not same_type(value, emitted) and not _coerced(call):
-            found.append(_wrong_type(name, type_name(value), emitted, value))
-    found.extend(_type_claims(expected, call, arguments))
-    found.extend(_missing(name) for name in required if name not in arguments)
+            found.append(Claim("wrong_type", "type", "other_type", name, type_name(value), emitted))
+    if expected.arg_types:
+        found += _type_claims(expected, call, arguments)
+    found += [
+        Claim("missing_required", "required", "missing", name, name, None)
+        for name in required
+        if name not in arguments
+    ]
     return found
+
+
+def tell(claim: Claim, call: Call) -> Told:
+    """Put a claim that doesn't hold into words: what was expected, what was emitted, and where to look."""
+    name, wanted = claim.argument, claim.wanted
+    if claim.problem == "no_object":
+        return _tell_no_object(claim, call)
+    if claim.problem == "not_recorded":
+        return Told(
+            shown(wanted), None, "The arguments were not recorded, so no claim about them was checked."
+        )
+    if claim.problem == "missing":
+        reason = (
+            f"The tool requires {name}, which was not emitted. Look at the tool's schema and description."
+        )
+        return Told(wanted, None, reason)
+    if claim.claim == "value":
+        emitted = None if claim.problem == "not_emitted" else shown(claim.emitted)
+        said = "it was not emitted" if emitted is None else f"the model emitted {emitted}"
+        return Told(
+            shown(wanted), emitted, f"{name} was expected to be {shown(wanted)}; {said}. {_VALUE_CAUSE}"
+        )
+    return _tell_type(claim)
 
 
 def shown(value: Any) -> str:
@@ -64,74 +107,54 @@ def shown(value: Any) -> str:
     return excerpt(spell(value), MAX_SHOWN_CHARS) or ""
 
 
-def _type_claims(expected: ExpectedCall, call: Call, arguments: dict[str, Any]) -> Iterator[Claim]:
+def _type_claims(expected: ExpectedCall, call: Call, arguments: dict[str, Any]) -> list[Claim]:
+    found: list[Claim] = []
     for name, kind in expected.arg_types.items():
         if name not in arguments:
             if name not in expected.args:
-                reason = f"{name} was expected as {kind} and was not emitted. {_TYPE_CAUSE}"
-                yield Claim("wrong_type", "type", name, kind, None, reason)
+                found.append(Claim("wrong_type", "type", "not_emitted", name, kind, None))
         elif _coerced(call):
-            reason = f"{name} was expected as {kind}; the source converted the arguments, so the type the model wrote is lost."
-            yield Claim("unchecked", "type", name, kind, shown(arguments[name]), reason)
+            found.append(Claim("unchecked", "type", "type_lost", name, kind, arguments[name]))
         elif not _is_kind(arguments[name], kind):
-            yield _wrong_type(name, kind, arguments[name], None)
+            found.append(Claim("wrong_type", "type", "other_type", name, kind, arguments[name]))
+    return found
 
 
 def _without_object(expected: ExpectedCall, call: Call, required: Sequence[str]) -> list[Claim]:
+    if call.parsed is not None:
+        return [Claim("wrong_argument", "value", "no_object", None, expected.args, None)]
+    if expected.args or expected.arg_types or required:
+        return [Claim("unchecked", "value", "not_recorded", None, expected.args, None)]
+    return []
+
+
+def _tell_no_object(claim: Claim, call: Call) -> Told:
     parsed = call.parsed
-    wanted = shown(expected.args)
-    if parsed is None:
-        if not expected.args and not expected.arg_types and not required:
-            return []
-        return [
-            Claim(
-                "unchecked",
-                "value",
-                None,
-                wanted,
-                None,
-                "The arguments were not recorded, so no claim about them was checked.",
-            )
-        ]
-    if parsed.problem == "unparseable":
-        emitted, why = (
-            excerpt(call.call.arguments_raw, MAX_SHOWN_CHARS),
-            f"The arguments can't be read: {parsed.reason}.",
-        )
+    if parsed is None or parsed.problem == "unparseable":
+        emitted = excerpt(call.call.arguments_raw, MAX_SHOWN_CHARS)
+        why = f"The arguments can't be read: {parsed.reason if parsed else 'none were recorded'}."
     else:
-        emitted, why = shown(parsed.value), f"The arguments are of type {type_name(parsed.value)}, no object."
-    return [
-        Claim(
-            "wrong_argument",
-            "value",
-            None,
-            wanted,
-            emitted,
-            f"{why} Expected {wanted}. Look at the model's raw text and the tool's schema.",
-        )
-    ]
+        emitted = shown(parsed.value)
+        why = f"The arguments are of type {type_name(parsed.value)}, no object."
+    wanted = shown(claim.wanted)
+    return Told(
+        wanted, emitted, f"{why} Expected {wanted}. Look at the model's raw text and the tool's schema."
+    )
 
 
-def _absent(name: str, value: Any) -> Claim:
-    reason = f"{name} was expected to be {shown(value)} and was not emitted. {_VALUE_CAUSE}"
-    return Claim("wrong_argument", "value", name, shown(value), None, reason)
-
-
-def _wrong_value(name: str, value: Any, emitted: Any) -> Claim:
-    reason = f"{name} was expected to be {shown(value)}; the model emitted {shown(emitted)}. {_VALUE_CAUSE}"
-    return Claim("wrong_argument", "value", name, shown(value), shown(emitted), reason)
-
-
-def _wrong_type(name: str, kind: str, emitted: Any, value: Any) -> Claim:
-    given = type_name(emitted)
-    difference = f"as {kind}" if given != kind else f"with the types inside {shown(value)}"
-    reason = f"{name} was expected {difference}; the model emitted {shown(emitted)} ({given}). {_TYPE_CAUSE}"
-    return Claim("wrong_type", "type", name, kind, shown(emitted), reason)
-
-
-def _missing(name: str) -> Claim:
-    reason = f"The tool requires {name}, which was not emitted. Look at the tool's schema and description."
-    return Claim("missing_required", "required", name, name, None, reason)
+def _tell_type(claim: Claim) -> Told:
+    name, kind = claim.argument, claim.wanted
+    if claim.problem == "not_emitted":
+        return Told(kind, None, f"{name} was expected as {kind}; it was not emitted. {_TYPE_CAUSE}")
+    emitted = shown(claim.emitted)
+    if claim.problem == "type_lost":
+        reason = f"{name} was expected as {kind}; the source converted the arguments, so the type the model wrote is lost."
+        return Told(kind, emitted, reason)
+    given = type_name(claim.emitted)
+    asked = f"as {kind}" if given != kind else f"as {kind} with other types inside"
+    return Told(
+        kind, emitted, f"{name} was expected {asked}; the model emitted {emitted} ({given}). {_TYPE_CAUSE}"
+    )
 
 
 def _is_kind(value: Any, kind: ArgType) -> bool:

@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import Any
 
 from attest_otel.cases import Case
-from attest_otel.checks.call_claims import Claim
+from attest_otel.checks.call_claims import Claim, tell
 from attest_otel.checks.case_lookup import unknown_case
 from attest_otel.checks.matching import Matching
 from attest_otel.checks.view import Call, RunView
@@ -110,16 +110,17 @@ def _calls(matching: Matching) -> Iterator[Finding]:
 
 
 def _claim_finding(row: int, call: Call, claim: Claim) -> Finding:
+    told = tell(claim, call)
     return make_finding(
         NAME,
         "warn" if claim.verdict == "unchecked" else "fail",
         claim.verdict,
-        claim.reason,
+        told.reason,
         subject=call.name,
         step=call.step,
         evidence=call.call.arguments_raw,
         key=f"{row}:{claim.claim}:{claim.argument}",
-        metadata=_metadata(claim.claim, claim.argument, claim.expected, claim.emitted, expected_call=row),
+        metadata=_metadata(claim.claim, claim.argument, told.expected, told.emitted, expected_call=row),
     )
 
 

@@ -8,7 +8,7 @@ get a stand-in, a left-over call of another tool. What is left over after both i
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,7 @@ class Matching:
             self.rows[expected.name].append(row)
         self._tools = view.tools
         self._claims: dict[tuple[int, int], list[Claim]] = {}
+        self._repeats: dict[tuple[str, str, str], bool] = {}
         self._required = {
             name: parameters_of(self._tools[name]).required for name in self.rows if name in self._tools
         }
@@ -101,7 +102,33 @@ class Matching:
 
     def repeats_expected(self, call: Call) -> bool:
         """Return whether a call meets every claim of some expected one: made again, it is no other action."""
-        return any(not self.claims(row, call) for row in self.rows.get(call.name, ()))
+        if call.name not in self.rows:
+            return False
+        key = (call.name, *_text_key(call))
+        if key not in self._repeats:
+            alike = self._rows_like(call.name, call.arguments or {})
+            required = self._required.get(call.name, ())
+            self._repeats[key] = any(not failing_claims(self.expected[row], call, required) for row in alike)
+        return self._repeats[key]
+
+    def _rows_like(self, name: str, arguments: Mapping[str, Any]) -> Iterator[int]:
+        """Yield the expected calls of a tool whose values equal these arguments, without asking each."""
+        for names, rows in self._rows_by_values[name].items():
+            if all(argument in arguments for argument in names):
+                yield from rows.get(_value_key(arguments, names), ())
+
+    @cached_property
+    def _rows_by_values(self) -> Mapping[str, Mapping[tuple[str, ...], Mapping[str, list[int]]]]:
+        found: dict[str, dict[tuple[str, ...], dict[str, list[int]]]] = {}
+        seen: set[str] = set()
+        for row, expected in enumerate(self.expected):
+            names = tuple(sorted(expected.args))
+            key = _value_key(expected.args, names)
+            whole = f"{expected.name}\x1f{names}\x1f{spell(expected.args)}\x1f{sorted(expected.arg_types.items())}"
+            if whole not in seen:
+                seen.add(whole)
+                found.setdefault(expected.name, {}).setdefault(names, {}).setdefault(key, []).append(row)
+        return found
 
     @cached_property
     def _multiset(self) -> dict[int, Call]:
@@ -190,6 +217,10 @@ class _Queues:
             if arguments is not None and all(name in arguments for name in names):
                 index[_typed_key(arguments, names)].append(column)
         return dict(index)
+
+
+def _value_key(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return "\x1f".join(canonical(arguments[name]) for name in names)
 
 
 def _typed_key(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str:
