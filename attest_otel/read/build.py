@@ -7,15 +7,17 @@ from typing import Any
 
 from attest_otel import attributes as names
 from attest_otel.gaps import Gap, write_gap
-from attest_otel.read.calls import ModelCall, model_calls, owner_of, tool_runs
 from attest_otel.read.conventions import facts_of
 from attest_otel.read.definitions import enrich, merge_tools
 from attest_otel.read.facts import SpanFacts
 from attest_otel.read.kinds import NEVER_GRADED
 from attest_otel.read.messages import user_texts
+from attest_otel.read.model_calls import ModelCall, model_calls, owner_of
 from attest_otel.read.pairing import Pairing, pair
+from attest_otel.read.records import make
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.steps import make_steps
+from attest_otel.read.tool_runs import tool_runs
 from attest_otel.read.tree import Tree, ordered
 from attest_otel.trajectory import Trajectory, Usage
 
@@ -75,7 +77,7 @@ class _Run:
             "usage": self._usage(),
             "metadata": {"user_turns": others} if others else {},
         }
-        return Trajectory.model_construct(**{name: value for name, value in found.items() if value not in (None, {}, []) or name == "allowed_tools"})
+        return make(Trajectory, {name: value for name, value in found.items() if _is_said(name, value)})
 
     def _id(self) -> str | None:
         explicit = self._first("run_id")
@@ -232,6 +234,11 @@ class _Run:
             if cut:
                 found.append(write_gap(Gap.TRUNCATED, f"{', '.join(cut)} of span {name}"))
         return found
+
+
+def _is_said(name: str, value: Any) -> bool:
+    """An empty list of allowed tools says a lot; any other empty collection is the default."""
+    return value is not None and (name == "allowed_tools" or value not in ({}, []))
 
 
 def _failed(fact: SpanFacts) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from attest_otel.read.records import make
 from attest_otel.read.values import load, load_list
 from attest_otel.trajectory import Tool
 
@@ -64,7 +65,7 @@ def read_definition(entry: Mapping[str, Any]) -> Tool | None:
     if schema is not None:
         given["input_schema"] = schema
     given.update(_declared(entry.get("annotations")))
-    return Tool.model_construct(**given)
+    return make(Tool, given)
 
 
 def read_schema(value: Any) -> dict[str, Any] | None:

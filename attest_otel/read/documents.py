@@ -72,8 +72,6 @@ def _load(text: str, where: str, first_line: int) -> Any:
         raise RunFileError(f"{where}:{first_line}: nested too deep to read; at most {MAX_DEPTH} levels are read") from None
     except ValueError as error:
         raise RunFileError(f"{where}:{first_line}: not JSON that can be read: {error}") from None
-    if text.count("{") + text.count("[") > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
-        raise RunFileError(f"{where}:{first_line}: nested deeper than {MAX_DEPTH} levels")
     return value
 
 
@@ -127,6 +125,8 @@ def _left_out(given: int, read: int, place: str, what: str) -> list[str]:
 
 
 def _run(value: dict[str, Any], text: str, where: str, first_line: int, *, one_line: bool) -> Trajectory:
+    if text.count("{") + text.count("[") > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
+        raise RunFileError(f"{where}:{first_line}: nested deeper than {MAX_DEPTH} levels")
     try:
         return Trajectory.model_validate(value)
     except ValidationError as error:

@@ -16,6 +16,8 @@ from attest_otel.trajectory import ArgumentsFidelity, Artifact, Recorded, Tool
 
 Kind = Literal["agent", "chat", "tool", "other"]
 
+NEARNESS: dict[ArgumentsFidelity, int] = {"verbatim": 0, "reserialized": 1, "coerced": 2, "absent": 3}
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:

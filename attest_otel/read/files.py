@@ -112,14 +112,14 @@ def _read_source(source: _Source, progress: _Progress) -> Iterator[ReadResult]:
                 for chunk in _documents(file, path, progress):
                     gathered.add(chunk.line, partial(parse_document, chunk.text, str(path), first_line=chunk.line, one_line=chunk.one_line))
                     yield from gathered.ready()
-        except _Unreadable as error:
+        except _UnreadableError as error:
             gathered.fail(error.line, str(error))
         except OSError as error:
             gathered.fail(None, f"{path}: cannot be read: {error.strerror or error}")
     yield from gathered.finish()
 
 
-class _Unreadable(Exception):
+class _UnreadableError(Exception):
     """The rest of a file cannot be read."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
@@ -139,7 +139,7 @@ def _documents(file: BinaryIO, path: Path, progress: _Progress) -> Iterator[_Chu
     lines = _Lines(file, path, progress)
     first = lines.next()
     if first is None:
-        raise _Unreadable(f"{path}: is empty; expected {EXPECTED}")
+        raise _UnreadableError(f"{path}: is empty; expected {EXPECTED}")
     second = lines.next()
     if second is None:
         yield first
@@ -176,7 +176,7 @@ class _Lines:
             self._number += 1
             self._progress.add(len(line))
             if len(line) > MAX_LINE_BYTES:
-                raise _Unreadable(f"{self._path}:{self._number}: the line is longer than {MAX_LINE_BYTES} bytes", self._number)
+                raise _UnreadableError(f"{self._path}:{self._number}: the line is longer than {MAX_LINE_BYTES} bytes", self._number)
             if self._number == 1:
                 line = line.removeprefix(_BOM)
             text = self._decode(line)
@@ -188,16 +188,16 @@ class _Lines:
         self._file.seek(0)
         data = self._file.read(MAX_DOCUMENT_BYTES + 1)
         if len(data) > MAX_DOCUMENT_BYTES:
-            raise _Unreadable(f"{self._path}: the document is larger than {MAX_DOCUMENT_BYTES} bytes; write one run a line")
+            raise _UnreadableError(f"{self._path}: the document is larger than {MAX_DOCUMENT_BYTES} bytes; write one run a line")
         return self._decode(data.removeprefix(_BOM), line=1)
 
     def _decode(self, data: bytes, line: int | None = None) -> str:
         number = line or self._number
         if b"\x00" in data:
-            raise _Unreadable(f"{self._path}:{number}: is binary, not JSON text; expected {EXPECTED}", number)
+            raise _UnreadableError(f"{self._path}:{number}: is binary, not JSON text; expected {EXPECTED}", number)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             number += data.count(b"\n", 0, error.start) if line is not None else 0
-            raise _Unreadable(f"{self._path}:{number}: is not UTF-8 text (byte {error.start})", number) from None
+            raise _UnreadableError(f"{self._path}:{number}: is not UTF-8 text (byte {error.start})", number) from None
 

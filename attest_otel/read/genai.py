@@ -20,6 +20,7 @@ from attest_otel.read.facts import ABSENT, Arguments, Execution, Kind, Message, 
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.messages import read_messages, text_of_content
 from attest_otel.read.outcomes import error_of, result_of
+from attest_otel.read.records import make
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.values import NOT_JSON, load, load_list, load_object, text_at, whole_at
 from attest_otel.trajectory import ArgumentsFidelity, Artifact, Recorded, Tool
@@ -97,7 +98,10 @@ def _adk_content(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _messages(value: Any, fidelity: ArgumentsFidelity) -> tuple[Message, ...] | None:
-    return None if value is None or load(value) is NOT_JSON else read_messages(load(value), fidelity)
+    if value is None:
+        return None
+    found = load(value)
+    return None if found is NOT_JSON else read_messages(found, fidelity)
 
 
 def _system_of(messages: tuple[Message, ...] | None) -> str | None:
@@ -108,7 +112,7 @@ def _system_of(messages: tuple[Message, ...] | None) -> str | None:
 def _names_of_tools(given: Mapping[str, Any]) -> tuple[Tool, ...]:
     """Strands names an agent's tools and no more."""
     listed = load_list(given.get("gen_ai.agent.tools"))
-    return tuple(Tool.model_construct(name=name) for name in listed if isinstance(name, str))
+    return tuple(make(Tool, {"name": name}) for name in listed if isinstance(name, str))
 
 
 def _read_own(facts: SpanFacts, given: Mapping[str, Any]) -> None:

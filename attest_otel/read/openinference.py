@@ -12,7 +12,16 @@ from typing import Any
 
 from attest_otel import attributes as names
 from attest_otel.read.definitions import read_definition, read_definitions
-from attest_otel.read.facts import ABSENT, Arguments, Execution, Kind, Message, Request, SpanFacts, arguments_from
+from attest_otel.read.facts import (
+    ABSENT,
+    Arguments,
+    Execution,
+    Kind,
+    Message,
+    Request,
+    SpanFacts,
+    arguments_from,
+)
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.messages import read_message
 from attest_otel.read.outcomes import error_of, result_of

@@ -111,7 +111,7 @@ def read_value(value: Any, depth: int = 0) -> Any:
     if not isinstance(value, dict) or depth > MAX_DEPTH:
         return None
     for kind, inner in value.items():
-        if kind == "stringValue" or kind == "string_value":
+        if kind in {"stringValue", "string_value"}:
             return inner if isinstance(inner, str) else None
         if kind in _SCALARS:
             return _SCALARS[kind](inner)

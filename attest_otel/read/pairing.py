@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from attest_otel.read.calls import ModelCall, ToolRun, equal_arguments
 from attest_otel.read.facts import Request, ToolResult
+from attest_otel.read.model_calls import ModelCall
+from attest_otel.read.tool_runs import ToolRun, equal_arguments
 
 
 @dataclass(slots=True)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from attest_otel import attributes as names
-from attest_otel.read.calls import is_hop_of
 from attest_otel.read.facts import Kind
 from attest_otel.read.kinds import NEVER_GRADED, conversation_of, kind_of, response_id_of, run_id_of
+from attest_otel.read.model_calls import is_hop_of
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.tree import Tree, ordered
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from attest_otel import attributes as names
 from attest_otel.gaps import Gap, join_gaps, write_gap
-from attest_otel.read.calls import NEARNESS, ModelCall
-from attest_otel.read.facts import ABSENT, Arguments
+from attest_otel.read.facts import ABSENT, NEARNESS, Arguments
+from attest_otel.read.model_calls import ModelCall
 from attest_otel.read.pairing import PairedCall, Pairing
+from attest_otel.read.records import make
 from attest_otel.read.span import SpanRecord
 from attest_otel.trajectory import OutputFidelity, Recorded, Step, ToolCall
 
@@ -36,7 +37,7 @@ def make_steps(pairing: Pairing, path_of: PathOf, *, asks_are_shown: bool) -> li
             found["agent"] = path
         if call.request is not None:
             last = call.turn
-        steps.append(Step.model_construct(**found))
+        steps.append(make(Step, found))
     return steps
 
 
@@ -77,7 +78,7 @@ class _Call:
             **self._of_the_run(),
             "recorded": self._recorded(arguments, output_fidelity),
         }
-        return ToolCall.model_construct(**{name: value for name, value in found.items() if value is not None})
+        return make(ToolCall, {name: value for name, value in found.items() if value is not None})
 
     def _of_the_run(self) -> dict[str, Any]:
         if self.run is None or self.execution is None:

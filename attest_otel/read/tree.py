@@ -73,6 +73,13 @@ class Tree:
         return top
 
 
+def overlap(a: SpanRecord, b: SpanRecord) -> bool:
+    """Return whether the times of two spans meet; an open one meets everything."""
+    if a.end_ns is None or b.end_ns is None:
+        return True
+    return a.start_ns <= b.end_ns and b.start_ns <= a.end_ns
+
+
 def _index(path: list[SpanRecord], key: Key) -> int:
     return next(i for i, span in enumerate(path) if (span.trace_id, span.span_id) == key)
 
