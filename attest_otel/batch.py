@@ -18,6 +18,16 @@ from attest_otel.checks import selection
 from attest_otel.checks.quality import has_good_query, is_valid_call
 from attest_otel.checks.view import RunView
 
+SHARES = (
+    "accuracy",
+    "precision",
+    "recall",
+    "argument_validity",
+    "query_quality",
+    "call_precision",
+    "call_recall",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -84,6 +94,11 @@ class BatchMetrics:
     def recall(self) -> Share:
         """Runs that called and should have, of those that should have."""
         return Share(self.tp, self.tp + self.fn)
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Return the numbers by name, None where there is nothing to divide; rows left out."""
+        counts: dict[str, float | int | None] = {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
+        return counts | {name: getattr(self, name).value for name in SHARES}
 
 
 def batch_metrics(graded: Iterable[RunView]) -> BatchMetrics:

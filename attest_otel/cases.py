@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from attest_otel.errors import ConfigError
 from attest_otel.strict_json import type_name
-from attest_otel.yaml_files import read_yaml, validate
+from attest_otel.yaml_files import MAX_DEPTH, read_yaml, validate
 
 ArgType = Literal["int", "float", "number", "bool", "str", "null", "list", "dict"]
 
@@ -145,26 +145,34 @@ def _refuse_ambiguous(path: Path) -> None:
             )
 
 
-def _not_json_parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield what is no JSON value, with its path."""
-    if isinstance(value, dict):
+def _not_json_parts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield what is no JSON value, with its path; what holds itself (an alias to its own parent) is none."""
+    if depth > MAX_DEPTH:
+        yield path[:100], ...
+    elif isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
                 yield f"{path}.{key}", key
             else:
-                yield from _not_json_parts(inner, f"{path}.{key}")
+                yield from _not_json_parts(inner, f"{path}.{key}", depth + 1)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _not_json_parts(inner, f"{path}[{number}]")
-    elif not (
-        value is None
-        or isinstance(value, str | bool | int)
-        or (isinstance(value, float) and math.isfinite(value))
-    ):
+            yield from _not_json_parts(inner, f"{path}[{number}]", depth + 1)
+    elif not _is_json_leaf(value):
         yield path, value
 
 
+def _is_json_leaf(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, str | bool | int)
+        or (isinstance(value, float) and math.isfinite(value))
+    )
+
+
 def _not_json(value: Any) -> str:
+    if value is ...:
+        return f"nested deeper than {MAX_DEPTH} levels"
     kind = type(value).__name__
     return f"{value!s} ({kind}) is no JSON value (YAML reads some plain text as dates, numbers or yes/no: put it in quotes)"
 

@@ -61,6 +61,7 @@ def test_a_mapping_with_cases_is_the_same(tmp_path: Path) -> None:
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {d: [2024-05-27]}}]}", "args: d[0]: 2024-05-27 (date)", id="date value"),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: .inf}}]}", "no JSON value", id="infinite value"),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: {1: 2}}}]}", "x.1: 1 (int)", id="number as inner key"),
+        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: &a {x: *a}}]}", "nested deeper", id="an alias to its own parent"),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t, arg_types: {x: integer}}]}", "arg_types.x", id="unknown type word"),
         pytest.param("- {case_id: a, count: most, should_call: []}", "count", id="unknown count"),
         pytest.param("- {case_id: a, ordered: 1, should_call: []}", "ordered", id="number as flag"),

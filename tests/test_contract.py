@@ -119,7 +119,7 @@ def test_parameters_of_a_schema(schema: dict[str, Any] | None, names: tuple[str,
 
 def test_two_hundred_cases_and_fourteen_tools_take_well_under_a_second(tmp_path: Path) -> None:
     """Loading and checking 200 cases is quick (a generous bound; about 0.1 s here)."""
-    tools = [tool(f"tool_{n}", **{f"p{i}": "integer" for i in range(6)}) for n in range(14)]
+    tools = [tool(f"tool_{n}", None, **{f"p{i}": "integer" for i in range(6)}) for n in range(14)]
     text = "".join(
         f"- case_id: case_{n}\n  input: do it\n  expect_tool_calls:\n    - name: tool_{n % 14}\n      args: {{p0: {n}, p1: 2, p2: 3}}\n"
         f"      arg_types: {{p0: int}}\n    - name: tool_{(n + 1) % 14}\n      args: {{p3: 1}}\n  forbid_other_side_effects: true\n"

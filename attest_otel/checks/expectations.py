@@ -102,26 +102,35 @@ def _calls(matching: Matching) -> Iterator[Finding]:
         if row in matching.assigned:
             call = matching.assigned[row]
             claims = matching.claims(row, call)
-            yield from (_claim_finding(row, call, claim) for claim in claims)
+            yield from (_claim_finding(matching, row, call, claim) for claim in claims)
             if not claims:
                 yield _met(row, call)
         elif row in matching.stand_ins:
             yield _wrong_tool(row, expected.name, matching.stand_ins[row])
 
 
-def _claim_finding(row: int, call: Call, claim: Claim) -> Finding:
+def _claim_finding(matching: Matching, row: int, call: Call, claim: Claim) -> Finding:
     told = tell(claim, call)
+    outdated = _outdated(matching, call.name, claim)
     return make_finding(
         NAME,
         "warn" if claim.verdict == "unchecked" else "fail",
         claim.verdict,
-        told.reason,
+        told.reason + outdated,
         subject=call.name,
         step=call.step,
         evidence=call.call.arguments_raw,
         key=f"{row}:{claim.claim}:{claim.argument}",
         metadata=_metadata(claim.claim, claim.argument, told.expected, told.emitted, expected_call=row),
     )
+
+
+def _outdated(matching: Matching, name: str, claim: Claim) -> str:
+    """Say where it is the case that fell behind: the tool has no such parameter."""
+    parameters = matching.parameters(name)
+    if claim.problem != "not_emitted" or parameters.open or claim.argument in parameters.names:
+        return ""
+    return f" {name} has no parameter of that name, it takes {_listed(parameters.names)}: the case is out of date."
 
 
 def _met(row: int, call: Call) -> Finding:

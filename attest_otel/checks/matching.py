@@ -16,10 +16,11 @@ from attest_otel.cases import Case, ExpectedCall
 from attest_otel.checks.assignment import align, assign, first_sequence
 from attest_otel.checks.call_claims import Claim, failing_claims
 from attest_otel.checks.view import Call, RunView
-from attest_otel.parameters import parameters_of
+from attest_otel.parameters import Parameters, parameters_of
 from attest_otel.strict_json import canonical, equal, spell, type_name
 
 MAX_STAND_INS = 20
+_UNKNOWN = Parameters(known=False, open=True)
 
 
 class Matching:
@@ -34,8 +35,8 @@ class Matching:
         self._tools = view.tools
         self._claims: dict[tuple[int, int], list[Claim]] = {}
         self._repeats: dict[tuple[str, str, str], bool] = {}
-        self._required = {
-            name: parameters_of(self._tools[name]).required for name in self.rows if name in self._tools
+        self._parameters = {
+            name: parameters_of(self._tools[name]) for name in self.rows if name in self._tools
         }
         self.candidates = self._candidates(view)
         self.by_tool: dict[str, list[Call]] = defaultdict(list)
@@ -53,12 +54,19 @@ class Matching:
         tool = self._tools.get(name)
         return tool is not None and tool.side_effecting is False
 
+    def parameters(self, name: str) -> Parameters:
+        """Return the parameters of an expected tool as the run declares it."""
+        return self._parameters.get(name, _UNKNOWN)
+
+    def _required(self, name: str) -> tuple[str, ...]:
+        return self.parameters(name).required
+
     def claims(self, row: int, call: Call) -> list[Claim]:
         """Return what a recorded call of the same tool fails of an expected one."""
         key = (row, call.index)
         if key not in self._claims:
             expected = self.expected[row]
-            self._claims[key] = failing_claims(expected, call, self._required.get(expected.name, ()))
+            self._claims[key] = failing_claims(expected, call, self._required(expected.name))
         return self._claims[key]
 
     @cached_property
@@ -72,8 +80,8 @@ class Matching:
     def stand_ins(self) -> dict[int, Call]:
         """For expected calls that nothing answers: a left-over side-effecting call of another tool.
 
-        With other side effects forbidden any will do, in order. Else it must carry one of the expected
-        values, for then it acted on the same thing.
+        With other side effects forbidden any will do, those that repeat an expected call last, in order.
+        Else it must carry one of the expected values, for then it acted on the same thing.
         """
         without = [
             row
@@ -85,7 +93,7 @@ class Matching:
         taken = {call.index for call in self.assigned.values()}
         left = [call for call in self.candidates if call.index not in taken and call.may_have_side_effect]
         if self.case.forbid_other_side_effects:
-            return dict(zip(without, left, strict=False))
+            return dict(zip(without, sorted(left, key=self.repeats_expected), strict=False))
         return self._alike(without, [call for call in left if call.name not in self.rows])
 
     @cached_property
@@ -107,7 +115,7 @@ class Matching:
         key = (call.name, *_text_key(call))
         if key not in self._repeats:
             alike = self._rows_like(call.name, call.arguments or {})
-            required = self._required.get(call.name, ())
+            required = self._required(call.name)
             self._repeats[key] = any(not failing_claims(self.expected[row], call, required) for row in alike)
         return self._repeats[key]
 

@@ -46,6 +46,10 @@ RULES = [
     pytest.param([LOOKUP], case(forbid_other_side_effects=True), [("met", None)], id="nothing happened"),
     pytest.param([CANCEL], case(REFUND, forbid_other_side_effects=True), [("wrong_tool", 0)], id="the wrong tool"),
     pytest.param([CANCEL], case(REFUND), [("wrong_count", None), ("wrong_tool", 0)], id="the wrong tool on the same order"),
+    pytest.param(
+        [DID_REFUND, DID_REFUND, CANCEL], case(REFUND, expected("email"), forbid_other_side_effects=True),
+        [("wrong_count", 1), ("met", 0), ("wrong_tool", 2)], id="a repeat stands in last",
+    ),
     pytest.param([EMAIL], case(REFUND), [("wrong_count", None)], id="an unrelated side effect is no wrong tool"),
     pytest.param([FAILED_REFUND, DID_REFUND], case(REFUND, count="succeeded"), [("met", 1)], id="failed calls left out"),
     pytest.param([FAILED_REFUND], case(REFUND, count="succeeded"), [("wrong_count", None)], id="only a failed call"),
@@ -191,6 +195,14 @@ def test_a_reason_says_what_was_expected_emitted_and_where_to_look(calls: list[d
     """Each claim's reason names both sides and its own cause."""
     (finding,) = _failing(calls, made)
     assert all(word in finding.reason for word in words), finding.reason
+
+
+def test_a_case_behind_its_tool_is_said() -> None:
+    """Where the tool has no such parameter, the reason says that the case is out of date, and what the tool takes."""
+    (finding,) = _failing([DID_REFUND], case(expected("refund", {"order_id": "O1", "amount": 4200})))
+    assert "takes order_id, cents, note: the case is out of date" in finding.reason
+    (finding,) = _failing([DID_REFUND], case(expected("refund", {"order_id": "O1", "note": "x"})))
+    assert "out of date" not in finding.reason
 
 
 def test_a_finding_carries_argument_expected_and_emitted() -> None:
