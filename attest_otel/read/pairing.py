@@ -1,30 +1,20 @@
-"""What the model asked for and what ran -> one list of calls, in order.
+"""What the model asked for, what ran and what came back -> one list of calls, in order.
 
-Ids repeat in real runs, so a call is its place: an execution belongs to the latest turn before it
-that asked for its id; without an id, to the turn that asked for its name and arguments. Results come
-from the tool's span, else from the messages of the turns that follow, up to the next use of the id.
+Ids repeat in real runs, so a call is its place. Results come from the tool's span, else from the
+messages of the turns that follow, up to the next use of the id. Where ids say nothing the order does,
+and where their number differs it is said that nobody can tell.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 
-from attest_otel.read.facts import Request, ToolResult
+from attest_otel.read.facts import ToolResult
+from attest_otel.read.matching import PairedCall, id_kind, match_runs
 from attest_otel.read.model_calls import ModelCall
-from attest_otel.read.tool_runs import ToolRun, equal_arguments
-
-
-@dataclass(slots=True)
-class PairedCall:
-    """One call of the run: asked for, run, or both; `result` is what a later message shows of it."""
-
-    turn: ModelCall | None
-    position: int
-    request: Request | None
-    run: ToolRun | None = None
-    result: ToolResult | None = None
-    ambiguous: bool = False
+from attest_otel.read.tool_runs import ToolRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +29,10 @@ def pair(turns: list[ModelCall], runs: list[ToolRun]) -> Pairing:
     """Pair requests with executions and results."""
     _add_lost_requests(turns)
     asked = [PairedCall(turn, place, request) for turn in turns for place, request in enumerate(turn.requests)]
-    unmatched = _match_runs(asked, turns, runs)
+    unmatched = match_runs(asked, runs)
     used = _find_results(asked, turns)
-    calls = asked + [PairedCall(_turn_before(run, turns), 0, None, run) for run in unmatched]
+    starts = [turn.facts.span.start_ns for turn in turns]
+    calls = asked + [PairedCall(_turn_before(run, turns, starts), 0, None, run) for run in unmatched]
     calls.sort(key=_order)
     return Pairing(calls, _orphans(turns, asked, used))
 
@@ -53,12 +44,9 @@ def _order(call: PairedCall) -> tuple[int, int, int, int, str]:
     return (index, 1, 0, call.run.span.start_ns, call.run.span.span_id)
 
 
-def _turn_before(run: ToolRun, turns: list[ModelCall]) -> ModelCall | None:
-    found = None
-    for turn in turns:
-        if turn.facts.span.start_ns <= run.span.start_ns:
-            found = turn
-    return found
+def _turn_before(run: ToolRun, turns: list[ModelCall], starts: list[int]) -> ModelCall | None:
+    position = bisect_right(starts, run.span.start_ns)
+    return turns[position - 1] if position else None
 
 
 def _add_lost_requests(turns: list[ModelCall]) -> None:
@@ -73,130 +61,95 @@ def _add_lost_requests(turns: list[ModelCall]) -> None:
         if len(block) <= len(before.requests):
             continue
         known = {request.call_id: request for request in before.requests}
-        if None in known or any(call.call_id is None for call in block):
-            continue
-        if known.keys() <= {call.call_id for call in block}:
+        shown = {call.call_id for call in block}
+        if None not in known and None not in shown and len(shown) == len(block) and known.keys() <= shown:
             before.requests = [known.get(call.call_id, call) for call in block]
 
 
-def _match_runs(asked: list[PairedCall], turns: list[ModelCall], runs: list[ToolRun]) -> list[ToolRun]:
-    """Give each execution to a request; return those that nobody asked for."""
-    by_id: dict[str, list[PairedCall]] = defaultdict(list)
-    by_name: dict[str, list[PairedCall]] = defaultdict(list)
-    for call in asked:
-        if call.request is not None:
-            by_name[call.request.name].append(call)
-            if call.request.call_id is not None:
-                by_id[call.request.call_id].append(call)
-    left: list[ToolRun] = []
-    for run in runs:
-        call_id = run.execution.call_id
-        match = _choose(run, [c for c in by_id.get(call_id, ()) if c.request is not None and _alike(c, run)]) if call_id is not None else None
-        if match is None:
-            left.append(run)
-        else:
-            match.run = run
-    unmatched: list[ToolRun] = []
-    for run in left:
-        match = _choose_by_name(run, by_name.get(run.execution.name, []))
-        if match is None:
-            unmatched.append(run)
-        else:
-            match.run = run
-    return unmatched
-
-
-def _alike(call: PairedCall, run: ToolRun) -> bool:
-    return call.request is not None and (call.request.name == run.execution.name or run.execution.name.endswith(call.request.name))
-
-
-def _choose(run: ToolRun, candidates: list[PairedCall]) -> PairedCall | None:
-    """Choose the free request of the latest turn that came before; where times don't tell, the first free one."""
-    free = [call for call in candidates if call.run is None]
-    same_owner = [call for call in free if call.turn is not None and call.turn.owner == run.owner]
-    free = same_owner or free
-    if len(free) < 2:  # noqa: PLR2004
-        return free[0] if free else None
-    before = [c for c in free if c.turn is not None and c.turn.facts.span.start_ns < run.span.start_ns]
-    if not before:
-        return free[0]
-    latest = before[-1].turn
-    return next(c for c in before if c.turn is latest)
-
-
-def _choose_by_name(run: ToolRun, candidates: list[PairedCall]) -> PairedCall | None:
-    call_id = run.execution.call_id
-    free = [c for c in candidates if c.run is None and c.request is not None and not (call_id and c.request.call_id and _same_kind(call_id, c.request.call_id))]
-    equal = [c for c in free if c.request is not None and equal_arguments(c.request.arguments, run.execution.arguments)]
-    return _choose(run, equal) or _choose(run, free)
-
-
-def _same_kind(a: str, b: str) -> bool:
-    """Return whether two ids that differ are of one kind (`call_…`): then they name different calls."""
-    return a.partition("_")[0] == b.partition("_")[0]
-
-
 def _find_results(asked: list[PairedCall], turns: list[ModelCall]) -> set[str]:
-    """Look up, for each call, what the following turns show as its result; return the ids of results used."""
+    """Look up, for each call without an output, what the following turns show; return the odd ids that were used."""
     by_turn: dict[int, list[PairedCall]] = defaultdict(list)
-    next_use: dict[tuple[str, int], int] = {}
-    uses: dict[str, list[int]] = defaultdict(list)
     for call in asked:
-        if call.turn is not None and call.request is not None:
+        if call.turn is not None:
             by_turn[call.turn.index].append(call)
-            if call.request.call_id is not None and call.turn.index not in uses[call.request.call_id][-1:]:
-                uses[call.request.call_id].append(call.turn.index)
-    for call_id, indexes in uses.items():
-        for here, there in zip(indexes, [*indexes[1:], len(turns) - 1], strict=True):
-            next_use[call_id, here] = there
-    results = [_results_of(turn) for turn in turns]
+    shown = _Shown(turns)
+    next_use = _next_uses(by_turn, len(turns) - 1)
+    following = _following(turns)
     used: set[str] = set()
-    for index, calls in sorted(by_turn.items()):
-        _by_id(calls, index, next_use, results)
-        if all(call.result is None and not call.ambiguous for call in calls):
-            used |= _by_position(calls, index, turns)
+    for index, calls in by_turn.items():
+        _by_id(calls, index, next_use, shown)
+        open_calls = [call for call in calls if call.run is None or call.run.execution.output is None]
+        if open_calls and len(open_calls) == len(calls) and all(call.result is None and not call.ambiguous for call in calls):
+            used |= _by_position(calls, following.get(index))
     return used
 
 
-@dataclass(frozen=True, slots=True)
 class _Shown:
-    """The results one model call was given, by call id."""
+    """The results that model calls were given: for each call id the turns that show it, in order."""
 
-    by_id: dict[str, list[ToolResult]]
+    def __init__(self, turns: list[ModelCall]) -> None:
+        self._turns: dict[str, list[int]] = defaultdict(list)
+        self._results: dict[tuple[str, int], list[ToolResult]] = defaultdict(list)
+        for turn in turns:
+            for message in turn.inputs:
+                for result in message.results:
+                    if result.call_id is not None:
+                        self._add(result.call_id, turn.index, result)
+
+    def first(self, call_id: str, after: int, until: int) -> list[ToolResult]:
+        """Return what the first turn later than `after`, and not later than `until`, shows for this id."""
+        turns = self._turns.get(call_id, [])
+        position = bisect_right(turns, after)
+        if position == len(turns) or turns[position] > until:
+            return []
+        return self._results[call_id, turns[position]]
+
+    def _add(self, call_id: str, index: int, result: ToolResult) -> None:
+        if index not in self._turns[call_id][-1:]:
+            self._turns[call_id].append(index)
+        self._results[call_id, index].append(result)
 
 
-def _results_of(turn: ModelCall) -> _Shown:
-    by_id: dict[str, list[ToolResult]] = defaultdict(list)
-    for message in turn.inputs:
-        for result in message.results:
-            if result.call_id is not None:
-                by_id[result.call_id].append(result)
-    return _Shown(dict(by_id))
+def _next_uses(by_turn: dict[int, list[PairedCall]], last: int) -> dict[tuple[str, int], int]:
+    """Return, for each id and turn, up to which turn its results can still be those of that turn."""
+    found: dict[tuple[str, int], int] = {}
+    upcoming: dict[str, int] = {}
+    for index in sorted(by_turn, reverse=True):
+        ids = {call.request.call_id for call in by_turn[index] if call.request is not None and call.request.call_id is not None}
+        for call_id in ids:
+            found[call_id, index] = upcoming.get(call_id, last)
+            upcoming[call_id] = index
+    return found
 
 
-def _by_id(calls: list[PairedCall], index: int, next_use: dict[tuple[str, int], int], results: list[_Shown]) -> None:
+def _following(turns: list[ModelCall]) -> dict[int, ModelCall]:
+    """Return, for each turn, the next one of the same agent's span."""
+    found: dict[int, ModelCall] = {}
+    upcoming: dict[str | None, ModelCall] = {}
+    for turn in reversed(turns):
+        if turn.owner in upcoming:
+            found[turn.index] = upcoming[turn.owner]
+        upcoming[turn.owner] = turn
+    return found
+
+
+def _by_id(calls: list[PairedCall], index: int, next_use: dict[tuple[str, int], int], shown: _Shown) -> None:
     groups: dict[str, list[PairedCall]] = defaultdict(list)
     for call in calls:
         if call.request is not None and call.request.call_id is not None:
             groups[call.request.call_id].append(call)
     for call_id, same in groups.items():
-        for later in range(index + 1, min(next_use[call_id, index], len(results) - 1) + 1):
-            found = results[later].by_id.get(call_id)
-            if not found:
-                continue
-            if len(found) >= len(same):
-                for call, result in zip(same, found[-len(same) :], strict=True):
-                    call.result = result
-            else:
-                for call in same:
-                    call.ambiguous = True
-            break
+        found = shown.first(call_id, index, next_use[call_id, index])
+        if found and len(found) >= len(same):
+            for call, result in zip(same, found[-len(same) :], strict=True):
+                call.result = result
+        elif found:
+            for call in same:
+                call.ambiguous = True
 
 
-def _by_position(calls: list[PairedCall], index: int, turns: list[ModelCall]) -> set[str]:
+def _by_position(calls: list[PairedCall], following: ModelCall | None) -> set[str]:
     """Pair results whose ids say nothing, by their order; where their number differs it is anybody's guess."""
-    owner = turns[index].owner
-    following = next((turn for turn in turns[index + 1 :] if turn.owner == owner), None)
     if following is None:
         return set()
     block: list[ToolResult] = []
@@ -204,8 +157,8 @@ def _by_position(calls: list[PairedCall], index: int, turns: list[ModelCall]) ->
         if message.role == "assistant" or message.calls:
             break
         block[:0] = message.results
-    asked = [call.request.call_id for call in calls if call.request is not None and call.request.call_id is not None]
-    block = [r for r in block if r.call_id is None or not any(_same_kind(r.call_id, known) for known in asked)]
+    kinds = {id_kind(call.request.call_id) for call in calls if call.request is not None}
+    block = [result for result in block if result.call_id is None or id_kind(result.call_id) not in kinds]
     if len(block) == len(calls):
         for call, result in zip(calls, block, strict=True):
             call.result = result
@@ -218,19 +171,17 @@ def _by_position(calls: list[PairedCall], index: int, turns: list[ModelCall]) ->
 
 
 def _orphans(turns: list[ModelCall], asked: list[PairedCall], used: set[str]) -> list[ToolResult]:
-    """Return results of calls that no turn asked for; what the first turn was given belongs to earlier runs."""
-    known = {call.request.call_id for call in asked if call.request is not None} | used
+    """Return results of calls that no turn asked for; what an agent's first turn was given belongs to earlier runs."""
+    known: set[str | None] = {call.request.call_id for call in asked if call.request is not None} | used
     known |= {call.run.execution.call_id for call in asked if call.run is not None}
-    first: set[str | None] = set()
     owners: set[str | None] = set()
     found: dict[str, ToolResult] = {}
     for turn in turns:
-        ids = [result for message in turn.inputs for result in message.results if result.call_id is not None]
+        results = [result for message in turn.inputs for result in message.results]
         if turn.owner not in owners:
             owners.add(turn.owner)
-            first |= {result.call_id for result in ids}
-            continue
-        for result in ids:
-            if result.call_id is not None and result.call_id not in known and result.call_id not in first:
+            known |= {result.call_id for result in results}
+        for result in results:
+            if result.call_id is not None and result.call_id not in known:
                 found.setdefault(result.call_id, result)
     return list(found.values())

@@ -9,6 +9,7 @@ Source: DESIGN 5, and the bugs of real pipelines D04, D06, D14.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -121,10 +122,11 @@ def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[K
     by_response = _index(runs, response_id_of)
     by_run = _index(runs, run_id_of)
     by_conversation = _index(runs, conversation_of)
+    model_calls = _ModelCalls(runs, kinds)
     alone: dict[tuple[str, str], _Group] = {}
     late: list[tuple[_Group, list[SpanRecord]]] = []
     for members in fragments:
-        found = _find(members, by_response) or _around(members, runs, kinds) or _find(members, by_run) or _find(members, by_conversation)
+        found = _find(members, by_response) or model_calls.around(members) or _find(members, by_run) or _find(members, by_conversation)
         if found is not None:
             late.append((found, members))
             continue
@@ -135,44 +137,64 @@ def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[K
     return _merged_by_response(list(alone.values()))
 
 
-def _around(members: list[SpanRecord], runs: list[_Group], kinds: dict[Key, Kind]) -> _Group | None:
-    """Return the run whose model call this one span without content is a hop of, if there is just one."""
-    if len(members) != 1 or kinds[_key(members[0])] != "chat" or _has_content(members[0]):
-        return None
-    found = [run for run in runs if any(kinds[_key(s)] == "chat" and _has_content(s) and is_hop_of(members[0], s) for s in run.members)]
-    return found[0] if len(found) == 1 else None
+class _ModelCalls:
+    """The model calls with content of all runs, by start, and the runs they belong to."""
+
+    def __init__(self, runs: list[_Group], kinds: dict[Key, Kind]) -> None:
+        calls = [(s, run) for run in runs for s in run.members if kinds[_key(s)] == "chat" and _has_content(s)]
+        calls.sort(key=lambda pair: (pair[0].start_ns, pair[0].span_id))
+        self._calls = calls
+        self._starts = [call.start_ns for call, _ in calls]
+        self._kinds = kinds
+
+    def around(self, members: list[SpanRecord]) -> _Group | None:
+        """Return the run whose model call this one span without content is a hop of, if there is just one."""
+        span = members[0]
+        if len(members) != 1 or self._kinds[_key(span)] != "chat" or _has_content(span):
+            return None
+        end = bisect_right(self._starts, span.start_ns)
+        near = self._calls[max(0, end - _LOOKED_AT) : end]
+        found = {id(run): run for call, run in near if is_hop_of(span, call)}
+        return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _has_content(span: SpanRecord) -> bool:
     return any(name in span.attributes for name in _CONTENT) or any(event.name.startswith("gen_ai.") for event in span.events)
 
 
+_LOOKED_AT = 64
 _CONTENT = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES, "input.value", "ai.prompt.messages", "gen_ai.prompt.0.role")
 
 
-def _index(groups: list[_Group], name_of: Callable[[SpanRecord], str | None]) -> dict[str, tuple[list[_Group], Callable[[SpanRecord], str | None]]]:
-    found: dict[str, tuple[list[_Group], Callable[[SpanRecord], str | None]]] = {}
+NameOf = Callable[[SpanRecord], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Runs by a name that their spans give."""
+
+    name_of: NameOf
+    groups: dict[str, list[_Group]]
+
+
+def _index(groups: list[_Group], name_of: NameOf) -> _Index:
+    found: dict[str, list[_Group]] = defaultdict(list)
     for group in groups:
         for name in dict.fromkeys(filter(None, map(name_of, group.members))):
-            found.setdefault(name, ([], name_of))[0].append(group)
-    return found
+            found[name].append(group)
+    return _Index(name_of, dict(found))
 
 
-def _find(
-    members: list[SpanRecord], index: dict[str, tuple[list[_Group], Callable[[SpanRecord], str | None]]]
-) -> _Group | None:
+def _find(members: list[SpanRecord], index: _Index) -> _Group | None:
     """Return the run that a fragment names; of several the one whose time it lies in, else the last before it."""
-    if not index:
-        return None
     for span in members:
-        name_of = next(iter(index.values()))[1]
-        name = name_of(span)
-        if name is None or name not in index:
+        name = index.name_of(span)
+        groups = index.groups.get(name, []) if name is not None else []
+        if not groups:
             continue
-        groups = index[name][0]
-        within = [group for group in groups if group.holds(span)]
+        within = next((group for group in groups if group.holds(span)), None)
         before = [group for group in groups if (group.root or group.members[0]).start_ns <= span.start_ns]
-        return within[0] if within else before[-1] if before else groups[0]
+        return within or (before[-1] if before else groups[0])
     return None
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from attest_otel import attributes as names
 from attest_otel.gaps import Gap, join_gaps, write_gap
 from attest_otel.read.facts import ABSENT, NEARNESS, Arguments
+from attest_otel.read.matching import PairedCall
 from attest_otel.read.model_calls import ModelCall
-from attest_otel.read.pairing import PairedCall, Pairing
+from attest_otel.read.pairing import Pairing
 from attest_otel.read.records import make
 from attest_otel.read.span import SpanRecord
 from attest_otel.trajectory import OutputFidelity, Recorded, Step, ToolCall

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from attest_otel.read.span import SpanRecord
 
-MAX_PATH = 1_000
+MAX_PATH = 256
 Key = tuple[str, str]
 
 
