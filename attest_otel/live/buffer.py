@@ -21,6 +21,7 @@ from attest_otel.read.span import SpanRecord, from_sdk
 
 SMALL_VALUE_BYTES = 256
 MAX_IGNORED = 10_000
+_WORK = frozenset({"chat", "tool"})
 
 
 class Buffer:
@@ -36,7 +37,7 @@ class Buffer:
         self._keep_spans = config.export.unsampled != "none"
         self._quiet_trace = quiet_trace
         self._index: dict[int, Node] = {}
-        self._ignored: dict[int, None] = {}
+        self._ignored: dict[int, Run | None] = {}
         self._full: dict[int, Run] = {}
         self.counts = Counts("late", "unknown", "duplicate", "left_out", "revised")
         self.runs = Decider(config.limits, self._index, self.counts)
@@ -52,8 +53,10 @@ class Buffer:
             return
         key = span_key(context)
         above = span_key(parent) if parent is not None and not parent.is_remote else None
-        if _is_ours(span) or context.trace_id == self._quiet_trace or above in self._ignored:
+        if _is_ours(span) or context.trace_id == self._quiet_trace:
             self._ignore(key)
+        elif above in self._ignored:
+            self._ignore(key, self._ignored[above])
         elif key in self._index:
             self._start_again(self._index[key], span)
         else:
@@ -101,8 +104,12 @@ class Buffer:
                 run.miss("overload")
                 self.runs.decide(run, now)
 
-    def _ignore(self, key: int) -> None:
-        self._ignored[key] = None
+    def _ignore(self, key: int, full: Run | None = None) -> None:
+        """Leave a span and what comes below it alone; a run it is left out of says so."""
+        if full is not None:
+            full.miss("max_spans_per_run")
+            self.counts.add("left_out")
+        self._ignored[key] = full
         if len(self._ignored) > MAX_IGNORED:
             del self._ignored[next(iter(self._ignored))]
 
@@ -124,26 +131,21 @@ class Buffer:
         is_agent = kind_of(record) == "agent"
         if parent is not None and not is_agent:
             self._join(parent, span, key)
-        elif not is_agent and above is not None and self._is_left_over(above):
-            self._ignore(key)
+        elif not is_agent and above is not None and (above in self.runs.memory or above >> 64 in self._full):
+            self._leave_over(above, key)
         else:
             self._begin(span, record, key, now)
 
-    def _is_left_over(self, above: int) -> bool:
-        """Return whether a parent that isn't held was left out of a full run, or its run is decided and let go."""
+    def _leave_over(self, above: int, key: int) -> None:
+        """Leave out a span whose parent is the root of a run that was let go, or was left out of a full run."""
         if above in self.runs.memory:
             self.counts.add("late")
-            return True
-        full = self._full.get(above >> 64)
-        if full is not None:
-            self._leave_out(full)
-        return full is not None
+        self._ignore(key, None if above in self.runs.memory else self._full.get(above >> 64))
 
     def _begin(self, span: ReadableSpan, record: SpanRecord, key: int, now: float) -> None:
         kind = kind_of(record)
         run = Run(key, span.context, kind == "agent", now)
-        run.is_run = run.is_agent
-        run.is_fragment = kind in ("chat", "tool")
+        run.is_fragment = kind in _WORK
         run.nodes[key] = run.open[key] = self._index[key] = Node(key, run, None, span)
         self.runs.note_joins(run, join_keys(record))
         self.runs.add(run, now)
@@ -152,16 +154,11 @@ class Buffer:
         run = parent.run
         if len(run.nodes) >= self._limits.max_spans_per_run:
             self._full[key >> 64] = run
-            self._leave_out(run)
-            self._ignore(key)
+            self._ignore(key, run)
             return
         node = Node(key, run, parent, span)
         run.nodes[key] = run.open[key] = self._index[key] = node
         parent.children.append(node)
-
-    def _leave_out(self, run: Run) -> None:
-        run.miss("max_spans_per_run")
-        self.counts.add("left_out")
 
     def _end_unknown(self, key: int) -> None:
         if key in self._ignored:
@@ -200,10 +197,11 @@ class Buffer:
         if kind == "agent" and not node.run.is_agent:
             self._split_off(node, span, now)
         run = node.run
-        run.is_run = run.is_run or kind in ("chat", "tool")
+        run.works += kind in _WORK
+        if kind != "other":
+            self.runs.note_joins(run, join_keys(node.records[-1]))
         if node.key == run.root_key:
             run.ended_at = now
-            self.runs.note_joins(run, join_keys(node.records[-1]))
         root = run.nodes.get(run.root_key)
         if root is not None and root.live is None:
             self._full.pop(run.root_key >> 64, None)
@@ -213,20 +211,19 @@ class Buffer:
         """Make a run of its own of a span that shows only at its end that it is an agent's."""
         old = top.run
         if top.key == old.root_key:
-            old.is_agent = old.is_run = True
+            old.is_agent = True
             old.is_fragment = False
             return
         run = Run(top.key, span.context, True, old.since)
-        run.is_run = True
         for node in subtree(top):
             old.nodes.pop(node.key, None)
             if old.open.pop(node.key, None) is not None:
                 run.open[node.key] = node
             run.nodes[node.key] = node
             node.run = run
-        moved = sum(record_size(record) for node in run.nodes.values() for record in node.records)
-        old.size -= moved
-        run.size += moved
+        records = [record for node in run.nodes.values() for record in node.records]
+        run.size, run.works = sum(map(record_size, records)), sum(kind_of(record) in _WORK for record in records)
+        old.size, old.works = old.size - run.size, old.works - run.works
         if top.parent is not None:
             top.parent.children.remove(top)
         top.parent = None

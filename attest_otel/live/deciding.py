@@ -45,7 +45,7 @@ class Decider:
         """Note the names under which fragments find this run."""
         for join in joins:
             run.joins.add(join)
-            if run.is_agent:
+            if not run.is_fragment:
                 self._by_join[join] = run
 
     def root_ended(self, run: Run, now: float) -> None:
@@ -139,8 +139,9 @@ class Decider:
         self.decide(run, now)
 
     def _act(self, run: Run, now: float) -> None:
+        if self._timed.get(run.root_key) is not run:
+            return
         if run.decided:
-            self._timed.pop(run.root_key, None)
             self._revise(run)
         elif run.is_fragment and not run.open and self._waits_for_run(run):
             run.due = now + self._limits.grace_seconds
@@ -159,9 +160,10 @@ class Decider:
         return any(join in self._by_join and not self._by_join[join].decided for join in fragment.joins)
 
     def _fragments_of(self, run: Run) -> list[Run]:
-        if not run.is_agent or not run.joins:
+        if not run.joins:
             return []
-        return [one for one in self._timed.values() if one.is_fragment and not one.decided and not one.joins.isdisjoint(run.joins)]
+        waiting = [one for one in self._timed.values() if one.is_fragment and not one.decided and one is not run]
+        return [one for one in waiting if not one.joins.isdisjoint(run.joins)]
 
     def _absorb(self, run: Run, fragment: Run) -> None:
         self.open.pop(fragment.root_key, None)
@@ -173,6 +175,7 @@ class Decider:
         for reason in fragment.gaps:
             run.miss(reason)
         run.size += fragment.size
+        run.works += fragment.works
         fragment.nodes, fragment.open, fragment.size = {}, {}, 0
 
     def _forget_joins(self, run: Run) -> None:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from attest_otel.checks import run_one, unchecked
+from attest_otel.checks.repetition import side_effects
 from attest_otel.checks.view import RunView
 from attest_otel.config import CheckName
 from attest_otel.export.evaluated import Evaluated, Sink
 from attest_otel.findings import CheckResult
 from attest_otel.gaps import Gap, write_gap
 from attest_otel.grader import Attest
+from attest_otel.live.conversations import Conversations
 from attest_otel.live.lane import Outcome, Step, Work
 from attest_otel.live.runs import Job
 from attest_otel.read.build import build_trajectory
@@ -87,6 +89,7 @@ class Grader:
         self._attest = attest
         self._limits = attest.config.limits
         self._sinks = tuple(sinks)
+        self._conversations = Conversations(self._limits.max_conversations)
         self._on_graded = on_graded
         self._on_fault = on_fault
         self._ask_model = ask_model
@@ -98,10 +101,12 @@ class Grader:
         ends = self._clock() + self._limits.evaluation_deadline_seconds
         built = yield self._step("rebuilding the run", partial(self._build, job))
         graded = Graded(job, built.value if built.fault is None else bare_run(job, f"the run was not rebuilt: {built.fault}"))
-        view = yield self._step("reading the run", partial(self._attest.view, graded.run))
+        view = yield self._step("reading the run", partial(self._view, graded.run))
         for name in self._attest.deterministic_checks():
             outcome = view if view.fault is not None else (yield self._check(view.value, name, ends))
             self._take(graded, name, outcome)
+        if view.fault is None:
+            yield self._step("remembering the run", partial(self._remember, view.value))
         if built.fault is not None:
             graded.results.append(unchecked("coverage", f"the run was not rebuilt: {built.fault}"))
         yield from self._send(graded, final=self._ask_model is None)
@@ -150,6 +155,12 @@ class Grader:
             outcome = yield self._step(f"sending to {_name(sink)}", partial(sink.emit, evaluated), interrupt=False)
             if outcome.fault is not None:
                 self._on_fault(_name(sink), outcome.fault)
+
+    def _view(self, run: Trajectory) -> RunView:
+        return replace(self._attest.view(run), history=self._conversations.of(run.conversation_id))
+
+    def _remember(self, view: RunView) -> None:
+        self._conversations.add(view.run.conversation_id, view.run.id, side_effects(view))
 
     def _report(self, graded: Graded) -> Report:
         return self._attest.report(graded.run, graded.results, revision=graded.job.revision)

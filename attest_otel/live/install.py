@@ -1,8 +1,4 @@
-"""`install()`: the processor on a tracer provider, once, and before the exporters' processors.
-
-A provider stops its processors in the order they were added. Behind an exporter's, ours would send its
-last verdicts to a closed exporter, so it goes first.
-"""
+"""`install()`: the processor on a tracer provider, once, and before the exporters' processors."""
 
 from __future__ import annotations
 
@@ -11,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from opentelemetry import _logs, metrics, trace
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 
 from attest_otel.config import AttestConfig
 from attest_otel.errors import ConfigError
 from attest_otel.export.callback import OnReport
+from attest_otel.live.order import processors_of, put_first
 from attest_otel.live.processor import AttestSpanProcessor
 
 logger = logging.getLogger("attest_otel")
@@ -47,14 +44,15 @@ def install(
         raise ConfigError(
             f"install: expected a TracerProvider of opentelemetry-sdk, got {type(provider).__name__}; its spans can't be processed"
         )
-    found = next((one for one in _processors(provider) if isinstance(one, AttestSpanProcessor)), None)
+    found = next((one for one in processors_of(provider) if isinstance(one, AttestSpanProcessor)), None)
     if found is not None:
         return found
     processor = AttestSpanProcessor(
         config, tracer_provider=provider, meter_provider=meter_provider, logger_provider=logger_provider, on_report=on_report
     )
     provider.add_span_processor(processor)
-    _put_first(provider, processor)
+    if not put_first(provider, processor):
+        logger.warning("the processor could not be put before the exporter's: call its shutdown() before the provider's")
     return processor
 
 
@@ -84,21 +82,3 @@ def _otlp_meter_provider() -> metrics.MeterProvider:
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415
 
     return MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())])
-
-
-def _processors(provider: TracerProvider) -> tuple[SpanProcessor, ...]:
-    found = getattr(getattr(provider, "_active_span_processor", None), "_span_processors", ())
-    return tuple(found)
-
-
-def _put_first(provider: TracerProvider, processor: AttestSpanProcessor) -> None:
-    """Move the processor before those that were there; say so where the SDK's inside doesn't allow it."""
-    before = [one for one in _processors(provider) if one is not processor]
-    if not before:
-        return
-    many = provider._active_span_processor  # noqa: SLF001  # the SDK has no other way to say an order
-    try:
-        with many._lock:  # noqa: SLF001
-            many._span_processors = (processor, *(one for one in many._span_processors if one is not processor))  # noqa: SLF001
-    except Exception:  # noqa: BLE001  # another SDK's inside
-        logger.warning("the processor could not be put before the exporter's: call its shutdown() before the provider's")

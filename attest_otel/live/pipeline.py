@@ -37,7 +37,9 @@ class Pipeline:
         faults: FaultLog,
         model_checks: ModelChecks | None = None,
         clock: Callable[[], float] = time.monotonic,
+        on_first: Callable[[], object] | None = None,
     ) -> None:
+        self._on_first = on_first
         self._limits = attest.config.limits
         self._faults = faults
         self._clock = clock
@@ -143,6 +145,9 @@ class Pipeline:
         self._waiters.refuse_all(STOPPED)
 
     def _on_round(self, now: float) -> float | None:
+        first, self._on_first = self._on_first, None
+        if first is not None:
+            first()
         self._submit_ready(now)
         return self._lane.watch()
 

@@ -28,6 +28,7 @@ from attest_otel.live.admission import FIRST_MARK, Admission
 from attest_otel.live.faults import FaultLog
 from attest_otel.live.grading import ModelChecks
 from attest_otel.live.health import Health, HealthMetrics
+from attest_otel.live.order import put_first
 from attest_otel.live.pipeline import Pipeline
 from attest_otel.live.waiting import ReportWaiter
 from attest_otel.live.worker import Ended
@@ -73,7 +74,11 @@ class AttestSpanProcessor(SpanProcessor):
             logger_provider=logger_provider,
             on_report=on_report,
         )
-        self._make: Callable[[FaultLog], Pipeline] = lambda faults: Pipeline(attest, sinks, faults, model_checks)
+        provider = tracer_provider or trace.get_tracer_provider()
+        this = weakref.ref(self)
+        self._make: Callable[[FaultLog], Pipeline] = lambda faults: Pipeline(
+            attest, sinks, faults, model_checks, on_first=lambda: put_first(provider, this())
+        )
         self._closing = threading.Lock()
         self._closed = False
         self._begin()

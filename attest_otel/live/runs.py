@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
 from attest_otel.gaps import Gap, write_gap
-from attest_otel.read.kinds import conversation_of, run_id_of
+from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.span import SpanRecord
 from attest_otel.report import Report
 
@@ -55,7 +55,7 @@ class Run:
     """The spans below one root: an agent's run, or all that a local root holds.
 
     `due` is when a timer acts on it, None for never. `gaps` counts what is missing, by reason.
-    `is_run` is False while nothing below a local root is an agent's, a model's or a tool's.
+    `works` counts the spans of models and tools that ended in it.
     """
 
     root_key: int
@@ -67,13 +67,18 @@ class Run:
     open: dict[int, Node] = field(default_factory=dict)
     joins: set[str] = field(default_factory=set)
     is_fragment: bool = False
-    is_run: bool = False
+    works: int = 0
     size: int = 0
     due: float | None = None
     gaps: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     ended_at: float | None = None
     report: Report | None = None
+
+    @property
+    def is_run(self) -> bool:
+        """Whether there is anything to grade: an agent, or the work of a model or a tool."""
+        return self.is_agent or self.works > 0
 
     @property
     def decided(self) -> bool:
@@ -123,12 +128,11 @@ def span_key(context: SpanContext) -> int:
 
 
 def join_keys(record: SpanRecord) -> Iterator[str]:
-    """Yield the names under which fragments and runs find each other: an explicit run id, then the conversation."""
-    run_id, conversation = run_id_of(record), conversation_of(record)
-    if run_id is not None:
-        yield f"run {run_id}"
-    if conversation is not None:
-        yield f"conversation {conversation}"
+    """Yield the names under which fragments and runs find each other, as the reading room joins them."""
+    for word, name_of in (("response", response_id_of), ("run", run_id_of), ("conversation", conversation_of)):
+        name = name_of(record)
+        if name is not None:
+            yield f"{word} {name}"
 
 
 def subtree(top: Node) -> Iterator[Node]:
