@@ -105,20 +105,21 @@ def _first_of_each(columns: Sequence[Hashable], most: int) -> list[int]:
 def _exact(rows: int, columns: list[int], cost: Cost) -> dict[int, int]:
     if rows == 1:
         return _single(columns, cost)
-    kept = _cheapest(rows, columns, cost)
+    prices = [{column: cost(row, column) for column in columns} for row in range(rows)]
+    kept = _cheapest(prices)
     weight = rows * (len(kept) + 1)
-    matrix = [[cost(row, column) * weight + rank for rank, column in enumerate(kept)] for row in range(rows)]
+    matrix = [[line[column] * weight + rank for rank, column in enumerate(kept)] for line in prices]
     if rows <= len(kept):
         return {row: kept[rank] for row, rank in enumerate(_least_cost(matrix))}
     turned = [[line[rank] for line in matrix] for rank in range(len(kept))]
     return {row: kept[rank] for rank, row in enumerate(_least_cost(turned))}
 
 
-def _cheapest(rows: int, columns: list[int], cost: Cost) -> list[int]:
-    """Return the columns a best assignment can be made of: each row's own `rows` cheapest."""
+def _cheapest(prices: list[dict[int, int]]) -> list[int]:
+    """Return the columns a best assignment can be made of: for each row as many of its cheapest as there are rows."""
     kept: set[int] = set()
-    for row in range(rows):
-        kept.update(sorted(columns, key=lambda column: cost(row, column))[:rows])
+    for line in prices:
+        kept.update(sorted(line, key=line.__getitem__)[: len(prices)])
     return sorted(kept)
 
 

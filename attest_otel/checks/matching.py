@@ -65,9 +65,12 @@ class Matching:
         """Return what a recorded call of the same tool fails of an expected one."""
         key = (row, call.index)
         if key not in self._claims:
-            expected = self.expected[row]
-            self._claims[key] = failing_claims(expected, call, self._required(expected.name))
+            self._claims[key] = self._fresh_claims(row, call)
         return self._claims[key]
+
+    def _fresh_claims(self, row: int, call: Call) -> list[Claim]:
+        """Work the claims out without keeping them: a long run would keep millions it only counted."""
+        return failing_claims(self.expected[row], call, self._required(call.name))
 
     @cached_property
     def assigned(self) -> dict[int, Call]:
@@ -115,8 +118,7 @@ class Matching:
         key = (call.name, *_text_key(call))
         if key not in self._repeats:
             alike = self._rows_like(call.name, call.arguments or {})
-            required = self._required(call.name)
-            self._repeats[key] = any(not failing_claims(self.expected[row], call, required) for row in alike)
+            self._repeats[key] = any(not self._fresh_claims(row, call) for row in alike)
         return self._repeats[key]
 
     def _rows_like(self, name: str, arguments: Mapping[str, Any]) -> Iterator[int]:
@@ -152,7 +154,7 @@ class Matching:
         queues = _Queues([self.expected[row] for row in rows], calls)
 
         def cost(row: int, column: int) -> int:
-            return len(self.claims(rows[row], calls[column]))
+            return len(self._fresh_claims(rows[row], calls[column]))
 
         columns = assign(len(rows), keys, cost, queues.of_row)
         return self._in_order({rows[row]: calls[column] for row, column in columns.items()})
@@ -178,7 +180,11 @@ class Matching:
             call = calls[column]
             return len(self.claims(row, call)) if call.name == self.expected[row].name else None
 
-        exact = first_sequence(count, len(calls), lambda row, column: price(row, column) == 0)
+        def fits(row: int, column: int) -> bool:
+            call = calls[column]
+            return call.name == self.expected[row].name and not self._fresh_claims(row, call)
+
+        exact = first_sequence(count, len(calls), fits)
         if exact is not None:
             return {row: calls[column] for row, column in exact.items()}
         aligned = align(count, len(calls), price)
