@@ -29,6 +29,7 @@ MAX_TEXT_CHARS = 4_000_000
 MAX_NODES = 10_000
 MAX_ERROR_CHARS = 300
 _INT64 = 2**63
+_MISSING_KEY = "Key not found in map :"
 
 FIELDS: dict[str, dict[str, str]] = {
     "Usage": {"input_tokens": "int", "output_tokens": "int"},
@@ -70,10 +71,10 @@ class Program:
             answer = self._compiled.eval(data=data)
             value = answer.value()
         except Exception as error:  # noqa: BLE001  # whatever the library says, there is no answer
-            raise EvaluationError(_short(str(error))) from None
+            raise EvaluationError(_why(str(error))) from None
         if isinstance(value, bool):
             return value
-        raise EvaluationError(_short(str(answer) if "ERROR" in repr(answer.type()) else "the answer is neither true nor false"))
+        raise EvaluationError(_why(str(answer)) if "ERROR" in repr(answer.type()) else "the answer is neither true nor false")
 
     def steps(self, calls: int, widest: int) -> int:
         """Return how many steps one evaluation may take on a run of so many calls, its longest list `widest` long."""
@@ -147,6 +148,16 @@ def _explain(error: str, *, about_call: bool) -> str:
     message = rest.replace(" (in container '')", "").replace("attest.", "")
     hint = "" if about_call or "'call'" not in rest else " (a rule without `tool` is about the run: name a tool to ask about its calls)"
     return f"{f'line {line}, ' if line != '1' else ''}column {column}: {_short(message)}{hint}"
+
+
+def _why(error: str) -> str:
+    """Say for a person why an evaluation has no answer."""
+    if _MISSING_KEY in error:
+        key = error.partition(_MISSING_KEY)[2].strip().strip('"')
+        return f"{_short(key)!r} is not there (not recorded, or no value that CEL holds exactly)"
+    if "Iteration budget exceeded" in error:
+        return f"it takes more than {MAX_ITERATIONS} iterations"
+    return _short(error)
 
 
 def _check_pattern(pattern: str) -> None:

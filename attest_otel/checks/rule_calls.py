@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from attest_otel.checks.effects import effect_of
-from attest_otel.checks.rule_findings import at_most as capped
-from attest_otel.checks.rule_findings import broken, kept, unjudged
+from attest_otel.checks.rule_findings import Said, findings_for, kept
 from attest_otel.checks.view import Call
 from attest_otel.findings import Finding
 from attest_otel.rules import Rule
@@ -38,10 +37,10 @@ def check_at_most(rule: Rule, limits: Mapping[str, int], calls: Sequence[Call]) 
         counted = [call for call in made if not call.outcome.is_error]
         if len(counted) > most:
             why = f"{pattern} may be called at most {most} times and was called {len(counted)} times."
-            findings += capped([broken(rule, why, call) for call in counted[most:]])
+            findings += findings_for(rule, [(why, call) for call in counted[most:]], [])
         elif len(made) > most:
             why = f"{pattern} may be called at most {most} times, and whether one of {len(made)} calls took effect is unknown."
-            findings.append(unjudged(rule, why, made[most]))
+            findings += findings_for(rule, [], [(why, made[most])])
     return findings or [kept(rule, "no tool was called more often than it may be.")]
 
 
@@ -55,18 +54,18 @@ def check_order(rule: Rule, order: Sequence[str], calls: Sequence[Call], run_cal
             before[place].append(call)
     sure = [Earlier(call for call in found if call.succeeded) for found in before]
     perhaps = [Earlier(found) for found in before]
-    wrong: list[Finding] = []
-    unknown: list[Finding] = []
+    wrong: list[Said] = []
+    unknown: list[Said] = []
     for call in calls:
         place = places[call.name]
         if not place or sure[place - 1].has_before(call):
             continue
         first = order[place - 1]
         if perhaps[place - 1].has_before(call):
-            unknown.append(unjudged(rule, f"{call.name} must come after {first}, and how {first} ended is unknown.", call))
+            unknown.append((f"{call.name} must come after {first}, and how {first} ended is unknown.", call))
         else:
-            wrong.append(broken(rule, f"{call.name} must come after a {first} that worked.", call))
-    return capped(wrong) + capped(unknown) or [kept(rule, "every call came after the one it needs.")]
+            wrong.append((f"{call.name} must come after a {first} that worked.", call))
+    return findings_for(rule, wrong, unknown) or [kept(rule, "every call came after the one it needs.")]
 
 
 def select(calls: Iterable[Call], pattern: str) -> list[Call]:

@@ -16,13 +16,12 @@ from typing import Any
 
 from attest_otel.cel import EvaluationError, Program, compile_expression, to_cel
 from attest_otel.checks.rule_calls import select
-from attest_otel.checks.rule_findings import at_most as capped
-from attest_otel.checks.rule_findings import broken, kept, unjudged
+from attest_otel.checks.rule_findings import Said, findings_for, kept, unjudged
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import Finding, excerpt
 from attest_otel.rules import Rule
 
-MAX_RULE_STEPS = 250_000
+MAX_RULE_STEPS = 1_000_000
 MAX_RULE_CHARS = 64_000_000
 _MAX_SHOWN_CHARS = 300
 
@@ -64,17 +63,17 @@ def check_expression(rule: Rule, source: str, calls: Sequence[Call], values: Val
     run = values.run(program)
     given = [None if call is None else values.call(call, program) for call in about]
     affordable = _affordable(program, run, given)
-    wrong: list[Finding] = []
-    unknown: list[Finding] = []
+    wrong: list[Said] = []
+    unknown: list[Said] = []
     for call, value in zip(about[:affordable], given[:affordable], strict=True):
         try:
             if not program.evaluate(run, value):
-                wrong.append(broken(rule, f"{_who(call)} does not keep {_shown(source)}", call))
+                wrong.append((f"{_who(call)} does not keep {_shown(source)}", call))
         except EvaluationError as error:
-            unknown.append(unjudged(rule, f"it has no answer for {_who(call)}: {error}", call))
+            unknown.append((f"it has no answer for {_who(call)}: {error}.", call))
     left = len(about) - affordable
     unread = [unjudged(rule, f"the run is too big for it; {left} of {len(about)} evaluations were left out.")] if left else []
-    return capped(wrong) + capped(unknown) + unread or [kept(rule, f"{_shown(source)} holds.")]
+    return findings_for(rule, wrong, unknown) + unread or [kept(rule, f"{_shown(source)} holds.")]
 
 
 def _affordable(program: Program, run: dict[str, Any], given: Sequence[dict[str, Any] | None]) -> int:

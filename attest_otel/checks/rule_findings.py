@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from attest_otel.checks.view import Call
@@ -13,6 +14,8 @@ MAX_FINDINGS = 20
 _MAX_SHOWN_CHARS = 200
 
 Verdict = Literal["kept", "broken", "unchecked"]
+Said = tuple[str, Call | None]
+"""Why, and the call it is about; None for the run."""
 
 
 def kept(rule: Rule, why: str) -> Finding:
@@ -20,28 +23,27 @@ def kept(rule: Rule, why: str) -> Finding:
     return _finding(rule, "kept", f"Rule {rule.id}: {why}", None)
 
 
-def broken(rule: Rule, why: str, call: Call | None = None) -> Finding:
-    """Return the finding that a rule was broken, by a call where there is one."""
-    return _finding(rule, "broken", f"Rule {rule.id} was broken: {why}", call)
+def unjudged(rule: Rule, why: str) -> Finding:
+    """Return the finding that a rule could not be judged at all."""
+    return _finding(rule, "unchecked", f"Rule {rule.id} was not checked: {why}", None)
 
 
-def unjudged(rule: Rule, why: str, call: Call | None = None) -> Finding:
-    """Return the finding that a rule could not be judged."""
-    return _finding(rule, "unchecked", f"Rule {rule.id} was not checked: {why}", call)
+def findings_for(rule: Rule, broken: Sequence[Said], unchecked: Sequence[Said]) -> list[Finding]:
+    """Return the findings about calls that broke a rule, and about those it could not be judged on.
+
+    At most `MAX_FINDINGS` of each kind; the last one says how many it stands for.
+    """
+    return _capped(rule, "broken", "was broken", broken) + _capped(rule, "unchecked", "was not checked", unchecked)
 
 
-def at_most(findings: list[Finding]) -> list[Finding]:
-    """Keep `MAX_FINDINGS` findings of one rule and verdict; the last one says how many it stands for."""
-    if len(findings) <= MAX_FINDINGS:
-        return findings
-    rest = findings[MAX_FINDINGS - 1 :]
-    last = rest[0].model_copy(
-        update={
-            "reason": f"{rest[0].reason} This finding stands for {len(rest)} of its kind.",
-            "metadata": {**rest[0].metadata, "count": len(rest)},
-        }
-    )
-    return [*findings[: MAX_FINDINGS - 1], last]
+def _capped(rule: Rule, verdict: Verdict, what: str, said: Sequence[Said]) -> list[Finding]:
+    findings = [_finding(rule, verdict, f"Rule {rule.id} {what}: {why}", call) for why, call in said[:MAX_FINDINGS]]
+    if len(said) > MAX_FINDINGS:
+        count = len(said) - MAX_FINDINGS + 1
+        last = findings.pop()
+        reason = f"{last.reason} This finding stands for {count} of its kind."
+        findings.append(last.model_copy(update={"reason": reason, "metadata": {**last.metadata, "count": count}}))
+    return findings
 
 
 def _finding(rule: Rule, verdict: Verdict, reason: str, call: Call | None) -> Finding:
