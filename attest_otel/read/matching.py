@@ -68,11 +68,11 @@ def _match(
     left: list[ToolRun] = []
     for run in runs:
         found = (queues[key].take(run.span.start_ns) for key in of_run(run) if key in queues)
-        call = next(filter(None, found), None)
-        if call is None:
+        taken = next(filter(None, found), None)
+        if taken is None:
             left.append(run)
         else:
-            call.run = run
+            taken.run = run
     return left
 
 
