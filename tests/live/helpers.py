@@ -100,6 +100,11 @@ def names(job: Job) -> list[str]:
     return sorted(record.name for record in job.records)
 
 
+def missing(report: Report) -> list[str]:
+    """Return what the pipeline itself says is missing from a run."""
+    return [text for text in report.incomplete if not text.startswith("not_recorded")]
+
+
 class Live:
     """A provider with an exporter in memory, a processor, and the reports it made."""
 

@@ -21,7 +21,7 @@ from attest_otel.live.admission import FIRST_MARK
 from attest_otel.live.sampler import AttestSampler
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
-from tests.live.helpers import AGENT, WAIT, Live, live, together, tool
+from tests.live.helpers import AGENT, WAIT, Live, live, missing, together, tool
 
 
 def test_a_run_goes_in_and_its_report_comes_out() -> None:
@@ -38,9 +38,6 @@ def test_a_run_goes_in_and_its_report_comes_out() -> None:
         assert evaluation.parent.span_id == root.span_id
         runs = pipeline.metric("attest.processor.runs")
         assert runs[("attest.state", "started"),] == runs[("attest.state", "evaluated"),] == 1
-        assert {key: value for key, value in runs.items() if dict(key)["attest.state"] == "dropped"} == {
-            (("attest.state", "dropped"), ("error.type", reason)): 0 for reason in ("overload", "queue_full", "shutdown")
-        } or sum(v for k, v in runs.items() if dict(k)["attest.state"] == "dropped") == 0
 
 
 def test_our_own_spans_make_no_verdicts() -> None:
@@ -173,7 +170,7 @@ def test_many_threads_many_runs() -> None:
         assert len(pipeline.reports) == 80
         health = pipeline.processor.health()
         assert (health.started, health.evaluated, health.open_runs) == (80, 80, 0)
-        assert all(report.incomplete == [] for report in pipeline.reports)
+        assert not any(missing(report) for report in pipeline.reports)
 
 
 def test_the_ends_of_one_run_from_many_threads() -> None:
@@ -326,7 +323,7 @@ def test_overload_turns_whole_runs_away_and_counts_them(monkeypatch: pytest.Monk
         health = pipeline.processor.health()
         assert health.dropped["overload"] > 0
         assert health.started == sent == health.evaluated + sum(health.dropped.values())
-        assert all(report.incomplete == [] for report in pipeline.reports)
+        assert not any(missing(report) for report in pipeline.reports)
 
 
 def test_unsampled_runs_are_judged_with_the_sampler() -> None:

@@ -1,0 +1,96 @@
+"""install(): once, first in order, and with providers of its own where there are none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from attest_otel.errors import ConfigError
+from attest_otel.live.install import install
+from attest_otel.live.order import processors_of, put_first
+from attest_otel.live.processor import AttestSpanProcessor
+from tests.live.helpers import AGENT, WAIT
+
+
+def test_twice_is_once() -> None:
+    """A second install on one provider returns the first's processor."""
+    provider, meters = TracerProvider(shutdown_on_exit=False), MeterProvider(shutdown_on_exit=False)
+    first = install(provider, config={}, meter_provider=meters)
+    assert install(provider, config={}, meter_provider=meters) is first
+    assert processors_of(provider) == (first,)
+    provider.shutdown()
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_shutdown_loses_no_verdict_in_either_order(ours_first: bool, by_hand: bool) -> None:
+    """The evaluation span reaches the exporter at shutdown, whichever processor was added first and by whom."""
+    provider, meters = TracerProvider(shutdown_on_exit=False), MeterProvider(shutdown_on_exit=False)
+    exporter = InMemorySpanExporter()
+
+    def add_ours() -> None:
+        if by_hand:
+            provider.add_span_processor(AttestSpanProcessor({}, tracer_provider=provider, meter_provider=meters))
+        else:
+            install(provider, config={}, meter_provider=meters)
+
+    steps = [add_ours, lambda: provider.add_span_processor(BatchSpanProcessor(exporter))]
+    for step in steps if ours_first else reversed(steps):
+        step()
+    with provider.get_tracer("test").start_as_current_span("agent", attributes=AGENT):
+        pass
+    ours = next(one for one in processors_of(provider) if isinstance(one, AttestSpanProcessor))
+    assert ours.drain(WAIT)
+    with provider.get_tracer("test").start_as_current_span("agent", attributes=AGENT):
+        pass
+    provider.shutdown()
+    assert [span.name for span in exporter.get_finished_spans()].count("evaluate a") == 2
+
+
+def test_a_provider_that_is_not_the_sdks_is_refused() -> None:
+    """A provider whose spans can't be processed is an error that names it."""
+    with pytest.raises(ConfigError, match="NoOpTracerProvider"):
+        install(trace.NoOpTracerProvider(), config={})
+
+
+def test_a_wrong_configuration_fails_at_once() -> None:
+    """A wrong setting is an error at install, with its path, and nothing is added."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    with pytest.raises(ConfigError, match="grace_seconds"):
+        install(provider, config={"limits": {"grace_seconds": "soon"}})
+    assert processors_of(provider) == ()
+
+
+def test_an_order_that_cannot_be_had_is_told() -> None:
+    """A processor that isn't the provider's, and a provider with another inside, are not reordered."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    assert put_first(provider, SimpleSpanProcessor(InMemorySpanExporter())) is False
+    assert put_first(object(), None) is False
+
+
+def test_without_a_provider_one_is_made_and_the_process_still_ends() -> None:
+    """With no global provider and an unreachable collector, install makes providers, and the exit code is the program's own."""
+    program = """
+        import sys, time
+        from opentelemetry import metrics, trace
+        from attest_otel.live.install import install
+        processor = install()
+        assert type(trace.get_tracer_provider()).__module__ == "opentelemetry.sdk.trace"
+        assert type(metrics.get_meter_provider()).__module__.startswith("opentelemetry.sdk.metrics")
+        assert install() is processor
+        with trace.get_tracer("x").start_as_current_span("agent", attributes={"gen_ai.operation.name": "invoke_agent"}):
+            pass
+        assert processor.drain(10)
+        sys.exit(7)
+    """
+    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_TIMEOUT": "1", "PATH": ""}
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=environment, timeout=50, check=False)
+    assert ended.returncode == 7
