@@ -63,9 +63,9 @@ def validate(model: type[Model], data: Any, where: str) -> Model:
         raise ConfigError(describe(error, where)) from None
 
 
-def describe(error: ValidationError, where: str) -> str:
+def describe(error: ValidationError, where: str, *, is_yaml: bool = True) -> str:
     """Say for a person what pydantic found: one line a field, with its path and what was expected."""
-    lines = [_describe_one(dict(part), where) for part in error.errors(include_url=False)[:10]]
+    lines = [_describe_one(dict(part), where, is_yaml=is_yaml) for part in error.errors(include_url=False)[:10]]
     left_out = error.error_count() - len(lines)
     return "\n".join(lines) + (f"\n{where}: and {left_out} more" if left_out > 0 else "")
 
@@ -78,7 +78,7 @@ def field_path(location: tuple[int | str, ...]) -> str:
     return text
 
 
-def _describe_one(part: dict[str, Any], where: str) -> str:
+def _describe_one(part: dict[str, Any], where: str, *, is_yaml: bool) -> str:
     path = field_path(part["loc"])
     place = f"{where}: {path}" if path else where
     given = part.get("input")
@@ -88,7 +88,7 @@ def _describe_one(part: dict[str, Any], where: str) -> str:
         return f"{place}: missing"
     message = str(part["msg"]).removeprefix("Value error, ")
     hint = ""
-    if part["type"] == "string_type" and isinstance(given, bool | int | float):
+    if is_yaml and part["type"] == "string_type" and isinstance(given, bool | int | float):
         hint = " (YAML reads this as a number or a yes/no value: put it in quotes)"
     shown = "" if isinstance(given, dict | list) or part["type"] == "value_error" else f", got {_short(given)}"
     return f"{place}: {message}{shown}{hint}"

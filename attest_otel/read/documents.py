@@ -134,7 +134,7 @@ def _run(value: dict[str, Any], text: str, where: str, first_line: int, *, one_l
         if not one_line:
             location = error.errors(include_url=False, include_input=False, include_context=False)[0]["loc"]
             line += line_of(text, location) - 1
-        raise RunFileError(describe(error, f"{where}:{line}")) from None
+        raise RunFileError(describe(error, f"{where}:{line}", is_yaml=False)) from None
     except RecursionError:
         raise RunFileError(f"{where}:{first_line}: nested too deep to read") from None
 

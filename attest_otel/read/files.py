@@ -9,7 +9,7 @@ beside their spans (`x.logs.json` beside `x.json`, when both are given) are read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +22,7 @@ __all__ = ["MAX_DOCUMENT_BYTES", "MAX_LINE_BYTES", "ReadResult", "read_runs"]
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
+_SKIPPED_BYTES = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _LOGS = ".logs.json"
 
@@ -109,48 +110,45 @@ def _read_source(source: _Source, progress: _Progress) -> Iterator[ReadResult]:
     for path in files:
         try:
             with path.open("rb") as file:
-                for chunk in _documents(file, path, progress):
-                    gathered.add(chunk.line, partial(parse_document, chunk.text, str(path), first_line=chunk.line, one_line=chunk.one_line))
+                for chunk in _documents(_Lines(file, path, progress)):
+                    if chunk.error is not None:
+                        gathered.fail(chunk.line, chunk.error)
+                    else:
+                        read = partial(parse_document, chunk.text, str(path), first_line=chunk.line or 1, one_line=chunk.one_line)
+                        gathered.add(chunk.line, read)
                     yield from gathered.ready()
-        except _UnreadableError as error:
-            gathered.fail(error.line, str(error))
         except OSError as error:
             gathered.fail(None, f"{path}: cannot be read: {error.strerror or error}")
     yield from gathered.finish()
 
 
-class _UnreadableError(Exception):
-    """The rest of a file cannot be read."""
-
-    def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
-
-
 @dataclass(frozen=True, slots=True)
 class _Chunk:
+    """One document's text, or why it cannot be read."""
+
     text: str
-    line: int
-    one_line: bool
+    line: int | None
+    one_line: bool = False
+    error: str | None = None
 
 
-def _documents(file: BinaryIO, path: Path, progress: _Progress) -> Iterator[_Chunk]:
+def _documents(lines: _Lines) -> Iterator[_Chunk]:
     """Cut a file into documents: lines where each line is one, else the whole."""
-    lines = _Lines(file, path, progress)
     first = lines.next()
     if first is None:
-        raise _UnreadableError(f"{path}: is empty; expected {EXPECTED}")
-    second = lines.next()
+        yield _Chunk("", None, error=f"{lines.path}: is empty; expected {EXPECTED}")
+        return
+    second = lines.next() if first.error is None else None
     if second is None:
         yield first
-    elif path.suffix == ".jsonl" or _is_whole(first.text) or _is_whole(second.text):
-        yield _Chunk(first.text, first.line, one_line=True)
-        chunk: _Chunk | None = second
-        while chunk is not None:
-            yield _Chunk(chunk.text, chunk.line, one_line=True)
-            chunk = lines.next()
+    elif lines.path.suffix == ".jsonl" or _is_whole(first.text) or _is_whole(second.text):
+        yield replace(first, one_line=True)
+        following: _Chunk | None = second
+        while following is not None:
+            yield replace(following, one_line=True)
+            following = lines.next()
     else:
-        yield _Chunk(lines.everything(), 1, one_line=False)
+        yield lines.everything()
 
 
 def _is_whole(line: str) -> bool:
@@ -164,11 +162,12 @@ class _Lines:
 
     def __init__(self, file: BinaryIO, path: Path, progress: _Progress) -> None:
         self._file = file
-        self._path = path
+        self.path = path
         self._progress = progress
         self._number = 0
 
     def next(self) -> _Chunk | None:
+        """Return the next line that isn't blank; None at the end of the file."""
         while True:
             line = self._file.readline(MAX_LINE_BYTES + 1)
             if not line:
@@ -176,28 +175,35 @@ class _Lines:
             self._number += 1
             self._progress.add(len(line))
             if len(line) > MAX_LINE_BYTES:
-                raise _UnreadableError(f"{self._path}:{self._number}: the line is longer than {MAX_LINE_BYTES} bytes", self._number)
-            if self._number == 1:
-                line = line.removeprefix(_BOM)
-            text = self._decode(line)
-            if text.strip():
-                return _Chunk(text, self._number, one_line=False)
+                self._skip_rest(line)
+                return self._fault(f"the line is longer than {MAX_LINE_BYTES} bytes", self._number)
+            chunk = self._decoded(line.removeprefix(_BOM) if self._number == 1 else line, self._number)
+            if chunk.error is not None or chunk.text.strip():
+                return chunk
 
-    def everything(self) -> str:
+    def everything(self) -> _Chunk:
         """Return the whole file, whatever was read of it before."""
+        already = self._file.tell()
         self._file.seek(0)
         data = self._file.read(MAX_DOCUMENT_BYTES + 1)
+        self._progress.add(max(0, len(data) - already))
         if len(data) > MAX_DOCUMENT_BYTES:
-            raise _UnreadableError(f"{self._path}: the document is larger than {MAX_DOCUMENT_BYTES} bytes; write one run a line")
-        return self._decode(data.removeprefix(_BOM), line=1)
+            return self._fault(f"the document is larger than {MAX_DOCUMENT_BYTES} bytes; write one run a line", None)
+        return self._decoded(data.removeprefix(_BOM), 1)
 
-    def _decode(self, data: bytes, line: int | None = None) -> str:
-        number = line or self._number
+    def _skip_rest(self, line: bytes) -> None:
+        while line and not line.endswith(b"\n"):
+            line = self._file.readline(_SKIPPED_BYTES)
+            self._progress.add(len(line))
+
+    def _decoded(self, data: bytes, number: int) -> _Chunk:
         if b"\x00" in data:
-            raise _UnreadableError(f"{self._path}:{number}: is binary, not JSON text; expected {EXPECTED}", number)
+            return self._fault(f"is binary, not JSON text; expected {EXPECTED}", number)
         try:
-            return data.decode("utf-8")
+            return _Chunk(data.decode("utf-8").rstrip("\r\n"), number)
         except UnicodeDecodeError as error:
-            number += data.count(b"\n", 0, error.start) if line is not None else 0
-            raise _UnreadableError(f"{self._path}:{number}: is not UTF-8 text (byte {error.start})", number) from None
+            return self._fault(f"is not UTF-8 text (byte {error.start})", number + data.count(b"\n", 0, error.start))
 
+    def _fault(self, message: str, number: int | None) -> _Chunk:
+        place = self.path if number is None else f"{self.path}:{number}"
+        return _Chunk("", number, error=f"{place}: {message}")

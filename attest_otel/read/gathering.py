@@ -44,7 +44,7 @@ class Gathered:
         self._seen_spans = 0
         self._delivered = 0
 
-    def add(self, line: int, parse: Callable[[], Document]) -> None:
+    def add(self, line: int | None, parse: Callable[[], Document]) -> None:
         """Read one document of the file; a failure becomes a result."""
         try:
             document = parse()
@@ -54,7 +54,7 @@ class Gathered:
         if document.run is not None:
             self._items.append(ReadResult(self._path, line, run=document.run))
         for span in document.spans:
-            self._lines.setdefault((span.trace_id, span.span_id), line)
+            self._lines.setdefault((span.trace_id, span.span_id), line or 1)
         self._spans.extend(document.spans)
         self._seen_spans += len(document.spans)
         for key, events in document.events.items():
