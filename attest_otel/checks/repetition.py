@@ -232,9 +232,10 @@ def _operation(call: Call) -> tuple[str, str | None]:
     """Return what a call is counted under, and its idempotency key: the key is no part of the operation."""
     name = call.tool.idempotency_key if call.tool is not None else None
     arguments = call.arguments if name is not None else None
-    if name is None or arguments is None or arguments.get(name) in (None, ""):
+    if name is None or arguments is None or name not in arguments:
         return call.canonical_arguments, None
-    return canonical({k: v for k, v in arguments.items() if k != name}), canonical(arguments[name])
+    key = arguments[name]
+    return canonical({k: v for k, v in arguments.items() if k != name}), None if key in (None, "") else canonical(key)
 
 
 def _comparable(call: Call) -> bool:
