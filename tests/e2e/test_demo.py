@@ -80,11 +80,14 @@ def test_the_trace_holds_the_raw_arguments(trace: StoredTrace) -> None:
 
 
 def test_the_trace_holds_the_other_calls(trace: StoredTrace) -> None:
-    """The disallowed call is there, and the mail that failed has an error status."""
+    """The disallowed call is there with its arguments, and the failed mail with what the tool answered.
+
+    The tool told its failure in words and raised nothing, so its span has no error status; the evaluation has it.
+    """
     cancelled = trace.named("execute_tool cancel_order")
     mailed = trace.named("execute_tool send_email")
-    assert cancelled.attributes["gen_ai.tool.name"] == "cancel_order"
-    assert mailed.is_error
+    assert cancelled.attributes["gen_ai.tool.call.arguments"] == '{"order_id": "ORD-448192"}'
+    assert mailed.attributes["gen_ai.tool.call.result"].startswith("Error: the mail server did not answer")
 
 
 def test_the_evaluation_says_what_went_wrong(trace: StoredTrace) -> None:
@@ -97,11 +100,13 @@ def test_the_evaluation_says_what_went_wrong(trace: StoredTrace) -> None:
     dispositions = [event.attributes["attest.disposition"] for event in evaluation.events]
     assert dispositions == sorted(dispositions, key=["block", "review", "pass"].index)
     found = {
-        (event.attributes.get("gen_ai.tool.name"), event.attributes["gen_ai.evaluation.score.label"])
+        (event.attributes.get("gen_ai.tool.name"), event.attributes["gen_ai.evaluation.score.label"]): event
         for event in evaluation.events
     }
-    assert ("cancel_order", "disallowed_tool") in found
-    assert "send_email" in {tool for tool, label in found if str(label).startswith("error_")}
+    assert found["cancel_order", "disallowed_tool"].attributes["attest.disposition"] == "block"
+    assert found["issue_refund", "wrong_argument"].attributes["attest.disposition"] == "block"
+    assert found["issue_refund", "wrong_argument"].attributes["attest.evidence"] == REFUND_ARGUMENTS
+    assert found["send_email", "error_silent"].attributes["attest.disposition"] == "review"
 
 
 def test_the_block_is_counted(stack: Stack, demo: Demo, trace: StoredTrace) -> None:
