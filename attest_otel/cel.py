@@ -146,7 +146,7 @@ def _explain(error: str, *, about_call: bool) -> str:
     if not (line.isdigit() and column.isdigit()):
         return _short(first)
     message = rest.replace(" (in container '')", "").replace("attest.", "")
-    hint = "" if about_call or "'call'" not in rest else " (a rule without `tool` is about the run: name a tool to ask about its calls)"
+    hint = "" if about_call or "reference to 'call" not in rest else " (a rule without `tool` is about the run: name a tool to ask about its calls)"
     return f"{f'line {line}, ' if line != '1' else ''}column {column}: {_short(message)}{hint}"
 
 
