@@ -41,9 +41,19 @@ def read_message(item: Mapping[str, Any], text_fidelity: ArgumentsFidelity = "ve
         found.add(content)
     if item.get("type") in _CALL_TYPES | _RESULT_TYPES:
         found.add_part(item)
-    for call in _listed(item.get("tool_calls")):
-        found.add_call(_inner(call, "tool_call"))
+    _add_listed_calls(found, _listed(item.get("tool_calls")))
     return found.message(role)
+
+
+def _add_listed_calls(found: _Parts, listed: list[Any]) -> None:
+    """Add calls that stand in a list of their own; where the content shows the same ones, the list stands for both."""
+    shown = len(found.calls)
+    for call in listed:
+        found.add_call(_inner(call, "tool_call"))
+    if shown and len(found.calls) >= 2 * shown:
+        del found.calls[:shown]
+    elif shown:
+        del found.calls[shown:]
 
 
 def text_of_content(value: Any) -> str | None:
@@ -117,7 +127,7 @@ class _Parts:
 
     def message(self, role: str) -> Message:
         texts = [t for t in self.texts if not _repeats_a_call(t)] if self.calls else self.texts
-        return Message(role, "\n".join(texts) if texts else None, tuple(_once(self.calls)), tuple(self.results))
+        return Message(role, "\n".join(texts) if texts else None, tuple(self.calls), tuple(self.results))
 
     def add(self, content: Any) -> None:
         if isinstance(content, str):
@@ -210,21 +220,6 @@ def _is_text_part(part: Any) -> bool:
     if not isinstance(part, Mapping) or part.get("type", "text") != "text":
         return False
     return isinstance(part.get("text", part.get("content")), str)
-
-
-def _once(calls: list[Request]) -> list[Request]:
-    """Leave out a call that stands twice in one message, as parts and as `tool_calls`, by its id."""
-    seen: set[tuple[str, str]] = set()
-    kept: list[Request] = []
-    half = len(calls) // 2
-    doubled = len(calls) % 2 == 0 and [c.call_id for c in calls[:half]] == [c.call_id for c in calls[half:]]
-    for call in calls:
-        key = (call.name, call.call_id or "")
-        if doubled and call.call_id is not None and key in seen and len(kept) >= half:
-            continue
-        seen.add(key)
-        kept.append(call)
-    return kept
 
 
 def _repeats_a_call(text: str) -> bool:

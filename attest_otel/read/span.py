@@ -152,10 +152,8 @@ def _reaches(value: Any, limit: int, depth: int = 0) -> bool:
 
 
 def _length_limit(span: ReadableSpan) -> int | None:
-    limits = getattr(span, "_limits", None)
-    found = getattr(limits, "max_span_attribute_length", None)
-    if not isinstance(found, int):
-        found = getattr(limits, "max_attribute_length", None)
+    """Return the limit on text that the span's attributes keep to; the SDK shows it on no public name."""
+    found = getattr(getattr(span, "_attributes", None), "max_value_len", None)
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
 
 

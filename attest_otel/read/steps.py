@@ -136,7 +136,7 @@ class _Call:
         if self.call.ambiguous:
             self.remarks.append(write_gap(Gap.PAIRING_AMBIGUOUS, "several results could be this call's"))
             return None, "ambiguous"
-        return None, "absent"
+        return None, None
 
     def _is_error(self, output: str | None) -> bool | None:
         execution, result = self.execution, self.call.result
