@@ -78,6 +78,7 @@ def make_finding(
         id=finding_id(check, verdict, subject, step, key),
         severity=severity,
         verdict=verdict,
+        disposition="pass" if severity == "pass" else None,
         subject=subject,
         reason=reason,
         evidence=excerpt(evidence),

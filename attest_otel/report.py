@@ -7,6 +7,7 @@ give it. Its JSON is deterministic: same results, same bytes.
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from attest_otel.findings import CheckResult, Disposition, Finding
 from attest_otel.verdict import VerdictPolicy, strictest
 
 
+@cache
 def package_version() -> str:
     """Return the installed version of attest-otel, or 0 where it runs from a bare checkout."""
     try:

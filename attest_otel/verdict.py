@@ -87,6 +87,8 @@ class VerdictPolicy(BaseModel):
 
     def _apply_to(self, result: CheckResult) -> CheckResult:
         floor = self._floor(result)
+        if floor == "pass" and result.check not in self.dispositions and all(map(_plainly_passes, result.findings)):
+            return result
         inconclusive = result.check == "faithfulness" and not _claims_checked(result)
         changed = [self._dispose(result.check, finding, floor, inconclusive) for finding in result.findings]
         return result.model_copy(update={"findings": changed})
@@ -123,6 +125,10 @@ class VerdictPolicy(BaseModel):
             return self.on_inconclusive_faithfulness
         default = DEFAULT_DISPOSITIONS.get(check, {}).get(finding.verdict)
         return default if default is not None else _FOR_SEVERITY[finding.severity]
+
+
+def _plainly_passes(finding: Finding) -> bool:
+    return finding.severity == "pass" and finding.disposition == "pass" and was_checked(finding)
 
 
 def was_checked(finding: Finding) -> bool:
