@@ -2,7 +2,8 @@
 
 `Attest` holds the settings and the grading model; `evaluate` runs checks over one run and applies
 the verdict policy. Without a grading model it is a pure function of the run and the settings: no
-clock, no I/O. An `Attest` may be shared between threads.
+clock, no I/O. An `Attest` may be shared between threads. The grading model is the one given as
+`judge=`, else what the settings describe, else Anthropic's where `ANTHROPIC_API_KEY` is set.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attest_otel.cases import Case
 from attest_otel.checks import DETERMINISTIC, NEEDS_MODEL, ORDER, run_deterministic, tool_use, unchecked
@@ -19,9 +21,15 @@ from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig, CheckName, resolve_config
 from attest_otel.errors import ConfigError
 from attest_otel.findings import CheckResult
+from attest_otel.judges import ASKS_MODEL, Judges, run_async
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 from attest_otel.verdict import VerdictPolicy
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import SpanContext
+
+    from attest_otel.judge.question import Judge
 
 AnswerKind = Literal["factual", "plan", "code", "auto"]
 NO_MODEL = "no grading model is configured"
@@ -33,6 +41,7 @@ class Attest:
     Args:
         config: settings, a path to attest.yaml, or a mapping; None reads the file `ATTEST_CONFIG` names.
         verdict_policy: takes the place of the configuration's.
+        judge: the grading model, in place of the one the settings or the environment give.
         extract_artifacts: also read binary artifacts as evidence, within size limits.
         allow_paths: also read artifacts given by path.
 
@@ -45,20 +54,20 @@ class Attest:
         config: AttestConfig | str | Path | dict[str, Any] | None = None,
         *,
         verdict_policy: VerdictPolicy | None = None,
-        judge: Any = None,
+        judge: Judge | None = None,
         extract_artifacts: bool = False,
         allow_paths: bool = False,
     ) -> None:
         self.config = resolve_config(config)
         self.policy = verdict_policy or self.config.verdict_policy
-        self.judge = judge
+        self.judges = Judges(judge, self.config.judge)
         self.extract_artifacts = extract_artifacts
         self.allow_paths = allow_paths
         self._hashes: dict[str, str] = {}
         self._cases = {name: _by_id(agent.cases) for name, agent in self.config.agents.items()}
 
     def evaluate(self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual") -> Report:
-        """Grade a run.
+        """Grade a run; asks the grading model where there is one, and then waits for it.
 
         Args:
             run: the run record.
@@ -66,10 +75,47 @@ class Attest:
             answer_kind: what counts as supported for faithfulness.
         """
         names = self._names(run, checks)
+        if self.judges.available and not names.isdisjoint(ASKS_MODEL):
+            return run_async(partial(self.aevaluate, run, checks, answer_kind))
+        view = self.view(run)
+        return self.report(run, [*run_deterministic(view, names), *_no_model(names)])
+
+    async def aevaluate(self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual") -> Report:
+        """Do the same in an event loop (asyncio or trio); the grading model's questions don't block it."""
+        names = self._names(run, checks)
         view = self.view(run)
         results = run_deterministic(view, names)
-        results += [unchecked(name, NO_MODEL) for name in ORDER if name in NEEDS_MODEL and name in names]
-        return self.report(run, results)
+        async with self.judges.judge() as judge:
+            if judge is None:
+                return self.report(run, [*results, *_no_model(names)])
+            return self.report(run, await self.ask_model(view, results, judge, names, answer_kind))
+
+    async def ask_model(
+        self,
+        view: RunView,
+        results: Sequence[CheckResult],
+        judge: Judge,
+        checks: Iterable[CheckName],
+        answer_kind: AnswerKind = "factual",
+        *,
+        root: SpanContext | None = None,
+        deadline_seconds: float | None = None,
+    ) -> list[CheckResult]:
+        """Return a run's results with what the grading model adds; `root` is the span its questions link to."""
+        from attest_otel.model_checks import is_suspicious, merge_results, run_model_checks  # noqa: PLC0415
+
+        session = judge.session(view.run.id, root, suspicious=is_suspicious(results))
+        added = await run_model_checks(
+            view,
+            results,
+            session,
+            checks=checks,
+            answer_kind=answer_kind,
+            extract_artifacts=self.extract_artifacts,
+            allow_paths=self.allow_paths,
+            deadline_seconds=deadline_seconds,
+        )
+        return merge_results(results, added)
 
     def tool_use(self, run: Trajectory, *, appropriate: bool = False, check_answer: bool = False) -> CheckResult:
         """Grade a run's tool calls.
@@ -77,10 +123,12 @@ class Attest:
         Args:
             run: the run record.
             appropriate: also ask the grading model whether each tool was a reasonable choice.
-            check_answer: also let it read the final answer for errors that nothing recovered.
+            check_answer: let it read the final answer for errors that nothing recovered; `appropriate` does too.
         """
-        result = tool_use.check(self.view(run))
-        return self.policy.apply([result])[0]
+        view = self.view(run)
+        if not (appropriate or check_answer):
+            return self.policy.apply([tool_use.check(view)])[0]
+        return self.policy.apply([run_async(partial(self._read_tool_use, view, appropriate))])[0]
 
     def view(self, run: Trajectory) -> RunView:
         """Return the run as the checks read it, with the case it names."""
@@ -105,8 +153,11 @@ class Attest:
         return DETERMINISTIC if wanted is None else tuple(name for name in DETERMINISTIC if name in wanted)
 
     def default_checks(self) -> tuple[CheckName, ...]:
-        """Return every check that can run here."""
-        return self.deterministic_checks()
+        """Return every check that can run here: the model's too where there is a grading model."""
+        if not self.judges.available:
+            return self.deterministic_checks()
+        wanted = self.config.checks
+        return ORDER if wanted is None else tuple(name for name in ORDER if name in wanted)
 
     def policy_hash(self, agent: str | None) -> str:
         """Return a short hash of the policy and the rules that grade this agent."""
@@ -116,6 +167,13 @@ class Attest:
             text = json.dumps([self.policy.model_dump(), rules], sort_keys=True)
             self._hashes[key] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return self._hashes[key]
+
+    async def _read_tool_use(self, view: RunView, appropriate: bool) -> CheckResult:
+        from attest_otel.model_checks import tool_use_with_model  # noqa: PLC0415
+
+        async with self.judges.judge() as judge:
+            session = judge.session(view.run.id, suspicious=True) if judge is not None else None
+            return await tool_use_with_model(view, session, appropriate=appropriate)
 
     def _case(self, run: Trajectory) -> Case | None:
         if run.case_id is None:
@@ -132,6 +190,10 @@ class Attest:
         if unknown:
             raise ConfigError(f"checks: unknown check {unknown[0]!r}; the checks are {', '.join(ORDER)}")
         return names
+
+
+def _no_model(names: set[CheckName]) -> list[CheckResult]:
+    return [unchecked(name, NO_MODEL, {"limit": "no_model"}) for name in ORDER if name in NEEDS_MODEL and name in names]
 
 
 def _position(check: str) -> int:

@@ -76,6 +76,13 @@ def scan_run(view: RunView) -> Scan:
     return scan
 
 
+def scan_text(text: str) -> Payload | None:
+    """Return the first payload of a text on its own, within the limits of one text."""
+    item = Scanned("text", None, None, text)
+    _scan(item, _Budget())
+    return item.payload
+
+
 @dataclass(slots=True)
 class _Budget:
     searched: int = MAX_RUN_CHARS
