@@ -14,6 +14,9 @@ Source: DESIGN 2 (`recorded`), the words in `attest_otel.gaps`.
 
 from __future__ import annotations
 
+from functools import partial
+
+from attest_otel.checks.capped import Capped
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result
 from attest_otel.gaps import Gap, read_gap, read_gaps
@@ -35,23 +38,23 @@ _REASONS = {
 
 def check(view: RunView) -> CheckResult:
     """Say what the record of a run lacks."""
-    found: dict[Gap, list[Finding]] = {}
+    found: dict[Gap, Capped] = {}
     whole = 0
     for call in view.calls:
         gaps = _gaps_of(call)
         whole += not gaps
         for gap, detail in gaps.items():
-            found.setdefault(gap, []).append(_of_call(call, gap, detail))
+            found.setdefault(gap, Capped(MAX_FINDINGS)).add(partial(_of_call, call, gap, detail))
     for number, text in enumerate(view.run.incomplete):
         named, detail = read_gap(text)
         kind = named or Gap.INCOMPLETE
-        found.setdefault(kind, []).append(_of_run(kind, detail, number))
+        found.setdefault(kind, Capped(MAX_FINDINGS)).add(partial(_of_run, kind, detail, number))
     score = whole / len(view.calls) if view.calls else None
     if not found:
         complete = make_finding(NAME, "pass", "complete", "Everything the other checks need was recorded.")
         return make_result(NAME, [complete], "The record is complete.", score=score)
-    findings = [finding for gap in Gap for finding in _capped(found.get(gap, []))]
-    kinds = ", ".join(f"{gap} ({len(found[gap])})" for gap in Gap if gap in found)
+    findings = [finding for gap in Gap if gap in found for finding in found[gap].findings()]
+    kinds = ", ".join(f"{gap} ({found[gap].count})" for gap in Gap if gap in found)
     return make_result(NAME, findings, f"The record has gaps: {kinds}.", score=score)
 
 
@@ -97,10 +100,3 @@ def _of_run(gap: Gap, detail: str, number: int) -> Finding:
     reason = _REASONS[gap].format("the run") + (f" ({detail})" if detail else "")
     return make_finding(NAME, "warn", gap.value, reason, key=f"{number}")
 
-
-def _capped(findings: list[Finding]) -> list[Finding]:
-    if len(findings) <= MAX_FINDINGS:
-        return findings
-    rest = findings[MAX_FINDINGS - 1 :]
-    last = rest[0].model_copy(update={"reason": f"{rest[0].reason} This finding stands for {len(rest)} of its kind.", "metadata": {"count": len(rest)}})
-    return [*findings[: MAX_FINDINGS - 1], last]

@@ -15,33 +15,38 @@ side effects (declared so, or undeclared) gets one verdict:
   distinct, and so is a refused repeat: nothing was done twice.
 - `unchecked`: the tool was called more than once, and this call's arguments were not recorded.
 
-Tools declared `repeatable` (a shell, a key press) or read-only never repeat a side effect. At most
-`MAX_REPEATS` findings name a repeat of one operation; one more says how many there are.
+Tools declared `repeatable` (a shell, a key press) or read-only never repeat a side effect. Of equal
+findings a tool has at most `MAX_REPEATS` an operation and severity (operations beyond the first
+`MAX_GROUPS` share them), and `MAX_PASSING` that pass; the last one says for how many it stands, and the
+score counts them all.
 
-`loop` (any tool): equal calls, with equal recorded outcomes, three times or more in a row, and no later
-equal call ended differently: polling that changes, and batches whose arguments differ, are no loops.
-Source: DESIGN 3, table and rule 9.
+`loop` (any tool): see `loops`. Source: DESIGN 3, table and rule 9.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from attest_otel.checks.capped import Capped
 from attest_otel.checks.effects import Effect, SideEffect, effect_of
+from attest_otel.checks.loops import LOOP_LENGTH, find_loops
 from attest_otel.checks.view import Call, RunView
-from attest_otel.findings import SEVERITY_RANK, CheckResult, Finding, make_finding, make_result, share_passed
+from attest_otel.findings import CheckResult, Finding, Severity, make_finding, make_result
 from attest_otel.json_values import canonical
 
 __all__ = ["MAX_REMEMBERED", "MAX_REPEATS", "NAME", "SideEffect", "check", "side_effects"]
 
 NAME = "repetition"
 MAX_REPEATS = 20
+MAX_PASSING = 200
+MAX_LOOPS = 100
+MAX_GROUPS = 100
 MAX_REMEMBERED = 1_000
-LOOP_LENGTH = 3
 _MAX_STEPS_NAMED = 20
 
 
@@ -53,13 +58,12 @@ def check(view: RunView) -> CheckResult | None:
     for call in view.calls:
         by_tool[call.name].append(call)
     remembered = _remembered(view)
-    findings: list[Finding] = []
-    for name, calls in by_tool.items():
-        findings += _grade_tool(calls, remembered.get(name, {}))
+    graders = [_ToolGrader(calls, remembered.get(name, {})) for name, calls in by_tool.items()]
+    findings = [finding for grader in graders for finding in grader.findings()]
     findings.sort(key=lambda finding: finding.step or 0)
-    problems = [f for f in findings if f.severity != "pass"]
-    summary = f"{len(problems)} repetition(s) found." if problems else "Nothing was repeated."
-    return make_result(NAME, findings, summary, score=share_passed(findings))
+    good, bad = (sum(grader.count(passed=passed) for grader in graders) for passed in (True, False))
+    summary = f"{bad} repetition(s) found." if bad else "Nothing was repeated."
+    return make_result(NAME, findings, summary, score=good / (good + bad) if good + bad else None)
 
 
 def side_effects(view: RunView) -> tuple[SideEffect, ...]:
@@ -83,79 +87,102 @@ class _Done:
 
     step: int
     run_id: str | None = None
+    in_earlier_run: bool = False
     outcome: Effect = "failed"
-    keys: set[str | None] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
 
-    def add(self, effect: Effect, key: str | None) -> None:
-        if effect != "failed":
-            self.outcome = "succeeded" if "succeeded" in (effect, self.outcome) else "unknown"
-            if key is not None:
-                self.keys.add(key)
+    def add(self, step: int, effect: Effect, key: str | None) -> None:
+        """Note one more call; `step` is kept of the first one that was not refused."""
+        if effect == "failed":
+            return
+        if self.outcome == "failed":
+            self.step = step
+        self.outcome = "succeeded" if "succeeded" in (effect, self.outcome) else "unknown"
+        if key is not None:
+            self.keys.add(key if self.in_earlier_run else _digest(key))
 
 
 def _remembered(view: RunView) -> dict[str, dict[str, _Done]]:
     found: dict[str, dict[str, _Done]] = defaultdict(dict)
     for effect in view.history:
         if effect.run_id is None or effect.run_id != view.run.id:
-            done = found[effect.tool].setdefault(effect.key, _Done(effect.step, effect.run_id))
-            done.add(effect.outcome, effect.idempotency_key)
+            done = found[effect.tool].setdefault(effect.key, _Done(effect.step, effect.run_id, in_earlier_run=True))
+            done.add(effect.step, effect.outcome, effect.idempotency_key)
     return found
 
 
-def _grade_tool(calls: Sequence[Call], remembered: dict[str, _Done]) -> list[Finding]:
-    """Grade the calls of one tool; arguments are only compared where there is something to compare with."""
-    first = calls[0]
-    costly = first.may_have_side_effect
-    if len(calls) == 1 and not remembered:
-        return [_distinct(first, None)] if costly else []
-    findings: list[Finding] = []
-    if costly:
-        groups: dict[str, list[tuple[Call, str | None]]] = defaultdict(list)
+class _ToolGrader:
+    """The verdicts on the calls of one tool, the equal ones beyond a cap counted and not listed."""
+
+    def __init__(self, calls: Sequence[Call], remembered: dict[str, _Done]) -> None:
+        self._said: dict[tuple[str, str, str], Capped] = {}
+        self._done: dict[str, _Done] = {}
+        self._remembered = remembered if calls[0].side_effecting else {}
+        if calls[0].may_have_side_effect:
+            self._grade_all(calls)
+        for streak in find_loops(calls):
+            self._say(MAX_LOOPS, "loop", "warn", "", partial(_loop, streak))
+
+    def findings(self) -> list[Finding]:
+        return [finding for capped in self._said.values() for finding in capped.findings()]
+
+    def count(self, *, passed: bool) -> int:
+        return sum(capped.count for (_, severity, _), capped in self._said.items() if (severity == "pass") is passed)
+
+    def _grade_all(self, calls: Sequence[Call]) -> None:
+        """Grade each call; arguments are only compared where there is something to compare with."""
+        if len(calls) == 1 and not self._remembered:
+            self._say(MAX_PASSING, "distinct", "pass", "", partial(_distinct, calls[0], None))
+            return
         for call in calls:
             if _comparable(call):
-                operation, key = _operation(call)
-                groups[operation].append((call, key))
+                self._grade_one(call)
             else:
-                findings.append(_uncompared(call))
-        for operation, group in groups.items():
-            earlier = remembered.get(_digest(operation)) if remembered else None
-            findings += _grade_group(group, earlier if first.side_effecting else None)
-    if len(calls) >= LOOP_LENGTH:
-        findings += _loops(calls)
-    return findings
+                self._say(MAX_REPEATS, "unchecked", "warn", "", partial(_uncompared, call))
 
-
-def _grade_group(group: Sequence[tuple[Call, str | None]], earlier: _Done | None) -> list[Finding]:
-    done: _Done | None = None
-    findings: list[Finding] = []
-    repeats: list[Finding] = []
-    for call, key in group:
+    def _grade_one(self, call: Call) -> None:
+        operation, key = _operation(call)
         effect = effect_of(call)
-        finding = _grade(call, key, effect, done, earlier)
-        (repeats if finding.verdict == "repeated_side_effect" else findings).append(finding)
-        done = done or _Done(call.step)
-        if done.outcome == "failed" and effect != "failed":
-            done.step = call.step
-        done.add(effect, key)
-    return findings + _capped(repeats)
+        done = self._done.get(operation)
+        earlier = self._remembered.get(_digest(operation)) if self._remembered else None
+        before = done if done is not None and done.outcome != "failed" else earlier
+        if before is None or effect == "failed" or (call.tool is not None and call.tool.repeatable):
+            self._say(MAX_PASSING, "distinct", "pass", "", partial(_distinct, call, done))
+        elif (why := _one_effect(call, key, done, earlier)) is not None:
+            self._say(MAX_PASSING, "idempotent_retry", "pass", "", partial(_retry, call, why, before))
+        else:
+            severity = _severity(call, effect, before)
+            self._say(MAX_REPEATS, "repeated_side_effect", severity, operation, partial(_repeated, call, severity, key, effect, before))
+        self._done.setdefault(operation, _Done(call.step)).add(call.step, effect, key)
+
+    def _say(self, limit: int, verdict: str, severity: str, key: str, make: Callable[[], Finding]) -> None:
+        kind = (verdict, severity, key)
+        if kind not in self._said and len(self._said) >= MAX_GROUPS:
+            kind = (verdict, severity, "")
+        if kind not in self._said:
+            self._said[kind] = Capped(limit)
+        self._said[kind].add(make)
 
 
-def _grade(call: Call, key: str | None, effect: Effect, done: _Done | None, earlier: _Done | None) -> Finding:
-    before = done if done is not None and done.outcome != "failed" else earlier
-    if before is None or effect == "failed" or (call.tool is not None and call.tool.repeatable):
-        return _distinct(call, done)
-    same_key = key is not None and any(key in seen.keys or _key_digest(key) in seen.keys for seen in (done, earlier) if seen is not None)
-    if same_key or (call.tool is not None and call.tool.idempotent):
-        why = "under the same idempotency key" if same_key else "and the tool is declared idempotent"
-        return _finding(call, "pass", "idempotent_retry", f"{call.name} was called again {why}: one effect.", _about(before))
-    return _repeated(call, key, effect, before, within_run=before is done)
+def _one_effect(call: Call, key: str | None, done: _Done | None, earlier: _Done | None) -> str | None:
+    """Say why a repeat has no second effect, or return None where it has."""
+    if key is not None and any(_digest(key) in seen.keys for seen in (done, earlier) if seen is not None):
+        return "under the same idempotency key"
+    return "and the tool is declared idempotent" if call.tool is not None and call.tool.idempotent else None
 
 
-def _repeated(call: Call, key: str | None, effect: Effect, before: _Done, *, within_run: bool) -> Finding:
+def _severity(call: Call, effect: Effect, before: _Done) -> Severity:
     sure = before.outcome == "succeeded" and effect == "succeeded"
-    severity = "fail" if sure and within_run and call.side_effecting else "warn"
-    where = f"at step {before.step}" if within_run else "in an earlier run of this conversation"
-    if not within_run:
+    return "fail" if sure and call.side_effecting and not before.in_earlier_run else "warn"
+
+
+def _retry(call: Call, why: str, before: _Done) -> Finding:
+    return _finding(call, "pass", "idempotent_retry", f"{call.name} was called again {why}: one effect.", _about(before))
+
+
+def _repeated(call: Call, severity: Severity, key: str | None, effect: Effect, before: _Done) -> Finding:
+    where = "in an earlier run of this conversation" if before.in_earlier_run else f"at step {before.step}"
+    if before.in_earlier_run:
         why = "if the user didn't ask for it again, it was done twice"
     elif before.outcome == "unknown":
         why = "how the first call ended is unknown, so it may have been done twice"
@@ -185,36 +212,9 @@ def _about(before: _Done) -> dict[str, Any]:
     return metadata if before.run_id is None else {**metadata, "earlier_run_id": before.run_id}
 
 
-def _finding(call: Call, severity: Any, verdict: str, reason: str, metadata: dict[str, Any] | None, *, evidence: bool = True) -> Finding:
+def _finding(call: Call, severity: Severity, verdict: str, reason: str, metadata: dict[str, Any] | None, *, evidence: bool = True) -> Finding:
     shown = call.call.arguments_raw or call.canonical_arguments if evidence else None
     return make_finding(NAME, severity, verdict, reason, subject=call.name, step=call.step, evidence=shown, metadata=metadata)
-
-
-def _capped(repeats: list[Finding]) -> list[Finding]:
-    """Keep the first repeats of one operation; the last one kept stands for the rest and says how many."""
-    if len(repeats) <= MAX_REPEATS:
-        return repeats
-    rest = repeats[MAX_REPEATS - 1 :]
-    worst = max(rest, key=lambda finding: SEVERITY_RANK[finding.severity])
-    reason = f"{worst.reason} This finding stands for {len(rest)} repeats, up to step {rest[-1].step}."
-    last = worst.model_copy(update={"reason": reason, "metadata": {**worst.metadata, "count": len(rest), "last_step": rest[-1].step}})
-    return [*repeats[: MAX_REPEATS - 1], last]
-
-
-def _loops(calls: Iterable[Call]) -> list[Finding]:
-    streaks: dict[str, list[Call]] = {}
-    for call in calls:
-        if call.call.output is None or call.call.output_fidelity != "recorded" or not _comparable(call):
-            continue
-        streak = streaks.setdefault(call.canonical_arguments, [])
-        if streak and not _ended_alike(streak[-1], call):
-            streak.clear()
-        streak.append(call)
-    return [_loop(streak) for streak in streaks.values() if len(streak) >= LOOP_LENGTH]
-
-
-def _ended_alike(a: Call, b: Call) -> bool:
-    return a.call.output == b.call.output and a.outcome.is_error == b.outcome.is_error
 
 
 def _loop(streak: Sequence[Call]) -> Finding:

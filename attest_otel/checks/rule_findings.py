@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from attest_otel.checks.capped import Capped
 from attest_otel.checks.view import Call
 from attest_otel.findings import Finding, excerpt, make_finding
 from attest_otel.rules import Rule
@@ -37,13 +38,10 @@ def findings_for(rule: Rule, broken: Sequence[Said], unchecked: Sequence[Said]) 
 
 
 def _capped(rule: Rule, verdict: Verdict, what: str, said: Sequence[Said]) -> list[Finding]:
-    findings = [_finding(rule, verdict, f"Rule {rule.id} {what}: {why}", call) for why, call in said[:MAX_FINDINGS]]
-    if len(said) > MAX_FINDINGS:
-        count = len(said) - MAX_FINDINGS + 1
-        last = findings.pop()
-        reason = f"{last.reason} This finding stands for {count} of its kind."
-        findings.append(last.model_copy(update={"reason": reason, "metadata": {**last.metadata, "count": count}}))
-    return findings
+    capped = Capped(MAX_FINDINGS)
+    for why, call in said:
+        capped.add(lambda why=why, call=call: _finding(rule, verdict, f"Rule {rule.id} {what}: {why}", call))  # type: ignore[misc]
+    return capped.findings()
 
 
 def _finding(rule: Rule, verdict: Verdict, reason: str, call: Call | None) -> Finding:

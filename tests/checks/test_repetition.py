@@ -241,3 +241,13 @@ def test_a_memory_holds_no_content() -> None:
     (effect,) = side_effects(view(call(raw='{"id": "canary", "key": "canary"}'), tools=[KEYED]))
     assert isinstance(effect, SideEffect)
     assert "canary" not in repr(effect)
+
+
+def test_many_repeated_operations_are_counted_not_listed() -> None:
+    """Thousands of operations, each done twice, give a bounded report that counts them all."""
+    result = check(view(*[call(raw=f'{{"id": {n % 2_000}}}') for n in range(4_000)]))
+    assert result is not None
+    repeats = [f for f in result.findings if f.verdict == "repeated_side_effect"]
+    assert len(result.findings) < 500
+    assert sum(f.metadata.get("count", 1) for f in repeats) == 2_000
+    assert result.score == 0.5
