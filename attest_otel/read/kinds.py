@@ -94,6 +94,8 @@ def _by_other_marks(span: SpanRecord, given: Mapping[str, Any]) -> Kind:
         if operation == "ai.toolCall":
             return "tool"
         return "chat" if operation.endswith((".doGenerate", ".doStream")) else "other"
+    if "crew_tasks" in given:
+        return "agent"
     if "openinference.span.kind" in given or "traceloop.span.kind" in given:
         return "other"
     if names.TOOL_NAME in given and names.OPERATION_NAME not in given:

@@ -35,12 +35,12 @@ def read_message(item: Mapping[str, Any], text_fidelity: ArgumentsFidelity = "ve
     found = _Parts(text_fidelity)
     role = _role(item)
     content = next((item[k] for k in ("parts", "contents", "content", "text") if item.get(k) is not None), None)
-    if role in _TOOL_ROLES and not _has_result_part(content):
+    if item.get("type") in _CALL_TYPES | _RESULT_TYPES:
+        found.add_part(item)
+    elif role in _TOOL_ROLES and not _has_result_part(content):
         found.results.append(_tool_message(item, content))
     else:
         found.add(content)
-    if item.get("type") in _CALL_TYPES | _RESULT_TYPES:
-        found.add_part(item)
     _add_listed_calls(found, _listed(item.get("tool_calls")))
     return found.message(role)
 

@@ -26,7 +26,7 @@ from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.messages import read_message
 from attest_otel.read.outcomes import error_of, result_of
 from attest_otel.read.span import SpanRecord
-from attest_otel.read.values import NOT_JSON, load, load_object, numbered, text_at, whole_at
+from attest_otel.read.values import NOT_JSON, load, load_list, load_object, numbered, text_at, whole_at
 from attest_otel.trajectory import ArgumentsFidelity, Tool
 
 _VERBATIM_SCOPES = frozenset({"openinference.instrumentation.openai", "openinference.instrumentation.openai_agents"})
@@ -56,6 +56,8 @@ def read(span: SpanRecord, kind: Kind) -> SpanFacts:
     else:
         facts.task = _task(given)
         facts.answer = _answer(given)
+        if "crew_tasks" in given:
+            _read_crew(facts, given)
     return facts
 
 
@@ -109,6 +111,17 @@ def _emptied(call: Request) -> Request:
     return Request(call.name, call.call_id, Arguments(value={}, fidelity="reserialized", reason="left out where empty"))
 
 
+def _read_crew(facts: SpanFacts, given: Mapping[str, Any]) -> None:
+    """Read CrewAI's kickoff span: what the crew is to do, and who starts."""
+    tasks = [task for task in load_list(given["crew_tasks"]) if isinstance(task, dict)]
+    agents = [agent for agent in load_list(given.get("crew_agents")) if isinstance(agent, dict)]
+    texts = [text for task in tasks if (text := text_at(task, "description")) is not None]
+    facts.task = "\n".join(texts) or facts.task
+    if agents:
+        facts.agent, facts.name_is_given = text_at(agents[0], "role"), True
+        facts.system = text_at(agents[0], "backstory")
+
+
 def _schemas(given: Mapping[str, Any]) -> list[Any]:
     found: list[Any] = []
     for item in numbered(given, "llm.tools"):
@@ -151,7 +164,8 @@ def _bare(span: SpanRecord, value: Any) -> Arguments:
     properties = schema.get("properties")
     if span.scope in _VERBATIM_SCOPES and isinstance(value, str):
         return arguments_from(value, "verbatim")
-    if isinstance(properties, dict) and len(properties) == 1:
+    is_python_dict = isinstance(value, str) and value.startswith("{")
+    if isinstance(properties, dict) and len(properties) == 1 and not is_python_dict:
         return arguments_from({next(iter(properties)): value}, "reserialized")
     return ABSENT
 

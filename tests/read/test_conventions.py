@@ -1,0 +1,238 @@
+"""Conventions that no recorded file here speaks: each source's own habits, on spans written by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from attest_otel.read.definitions import read_definitions
+from attest_otel.read.messages import read_message, text_of_content
+from attest_otel.read.span import SpanEvent
+from tests.read.spans import (
+    agent,
+    arguments_of,
+    build,
+    call_part,
+    calls,
+    chat,
+    message,
+    result_part,
+    span,
+    tool,
+)
+
+USER = message("user", "Refund it.")
+
+
+def test_vercel_v7_goes_through_javascript() -> None:
+    """v7 writes the conventions' attributes; its numbers went through JavaScript, its agent span mixes text and calls."""
+    asked = call_part("call_1", "refund", {"amount_cents": 4200})
+    run = build(
+        agent(1, scope="gen_ai", agent_name="support", gen_ai__output__messages=json.dumps([message("assistant", "Refunded.", asked)])),
+        span(2, 1, name="step 1", scope="gen_ai"),
+        chat(3, 2, scope="gen_ai", inputs=[USER], outputs=[message("assistant", asked)]),
+        tool(4, 2, scope="gen_ai", tool_name="refund", gen_ai__tool__call__id="call_1", gen_ai__tool__call__arguments='{"amount_cents":4200}', gen_ai__tool__call__result="{}"),
+        chat(6, 2, scope="gen_ai", inputs=[USER, message("assistant", asked), message("tool", result_part("call_1", {}))], outputs=[message("assistant", "Refunded.")]),
+    )
+    (call,) = calls(run)
+    assert (call.arguments, call.arguments_fidelity, call.output) == ({"amount_cents": 4200}, "coerced", "{}")
+    assert (run.final_answer, run.task, run.agent) == ("Refunded.", "Refund it.", "support")
+
+
+def test_agent_framework_takes_the_text_from_the_model_and_the_error_from_the_tool() -> None:
+    """The chat span has the provider's text, the tool span what its model made of it; the agent span has everything."""
+    raw = '{"amount_cents":4200.0, "order_id":"1"}'
+    asked = message("assistant", call_part("call_1", "refund", raw))
+    answered = message("tool", result_part("call_1", "Error: Function failed."))
+    final = message("assistant", "It failed.")
+    run = build(
+        agent(
+            1,
+            scope="agent_framework",
+            gen_ai__input__messages=json.dumps([USER]),
+            gen_ai__output__messages=json.dumps([asked, answered, final]),
+            gen_ai__tool__definitions=json.dumps([{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]),
+        ),
+        chat(2, 1, scope="agent_framework", inputs=[USER], outputs=[asked]),
+        tool(
+            3,
+            1,
+            scope="agent_framework",
+            tool_name="refund",
+            status="error",
+            error__type="ValueError",
+            gen_ai__tool__call__id="call_1",
+            gen_ai__tool__call__arguments='{"order_id": "1", "amount_cents": 4200}',
+        ),
+        chat(5, 1, scope="agent_framework", inputs=[USER, asked, answered], outputs=[final]),
+    )
+    (call,) = calls(run)
+    assert (call.arguments_raw, call.arguments_fidelity) == (raw, "verbatim")
+    assert (call.error_type, call.output) == ("ValueError", "Error: Function failed.")
+    assert (run.final_answer, [t.name for t in run.tools or ()]) == ("It failed.", ["refund"])
+
+
+def test_google_adk_has_attributes_of_its_own() -> None:
+    """ADK's request, response, arguments and result are read where the conventions' are missing; its merged span is no call."""
+    request = {
+        "contents": [{"role": "user", "parts": [{"text": "Refund it."}]}],
+        "config": {"system_instruction": "Be kind.", "tools": [{"function_declarations": [{"name": "refund", "parameters": {"type": "object"}}]}]},
+    }
+    response = {"content": {"role": "model", "parts": [{"function_call": {"name": "refund", "args": {"n": 1}}}]}}
+    run = build(
+        span(1, gen_ai__operation__name="invoke_workflow", end=999),
+        agent(2, 1, scope="gcp.vertex.agent", gen_ai__conversation__id="s"),
+        span(
+            3,
+            2,
+            scope="gcp.vertex.agent",
+            gen_ai__operation__name="generate_content",
+            gcp__vertex__agent__llm_request=json.dumps(request),
+            gcp__vertex__agent__llm_response=json.dumps(response),
+        ),
+        tool(
+            4,
+            2,
+            scope="gcp.vertex.agent",
+            tool_name="refund",
+            gen_ai__tool__call__id="<not specified>",
+            gcp__vertex__agent__tool_call_args='{"n": 1}',
+            gcp__vertex__agent__tool_response='{"result": "done"}',
+        ),
+        tool(5, 2, scope="gcp.vertex.agent", tool_name="(merged tools)"),
+    )
+    (call,) = calls(run)
+    assert (call.id, call.name, call.arguments, call.output) == (None, "refund", {"n": 1}, '{"result": "done"}')
+    assert (run.agent, run.task, run.system_prompt, run.conversation_id) == ("support", "Refund it.", "Be kind.", "s")
+    assert [t.name for t in run.tools or ()] == ["refund"]
+
+
+def test_crewai_is_one_run_of_its_crew() -> None:
+    """The kickoff span is the run: task, first agent and its backstory; the agents below are its path."""
+    run = build(
+        span(
+            1,
+            end=999,
+            name="Crew.kickoff",
+            openinference__span__kind="CHAIN",
+            crew_tasks=json.dumps([{"description": "Refund order 1."}]),
+            crew_agents=json.dumps([{"role": "support", "backstory": "Be kind."}, {"role": "clerk"}]),
+            output__value="Refunded.",
+        ),
+        span(2, 1, end=99, openinference__span__kind="AGENT", graph__node__id="support", input__value="{}"),
+        span(3, 2, openinference__span__kind="TOOL", tool__name="get", input__value='{"id": 1}', output__value="x"),
+        span(12, 1, end=199, openinference__span__kind="AGENT", graph__node__id="clerk"),
+        span(13, 12, openinference__span__kind="TOOL", tool__name="refund", input__value="{'id': 1}", tool__parameters='{"properties": {"id": {}}}'),
+    )
+    assert (run.agent, run.task, run.system_prompt, run.final_answer) == ("support", "Refund order 1.", "Be kind.", "Refunded.")
+    assert [(s.agent, s.tool_call.name if s.tool_call else "") for s in run.steps] == [(None, "get"), (["clerk"], "refund")]
+    assert [c.arguments_fidelity for c in calls(run)] == ["reserialized", "absent"]
+
+
+def test_older_events_on_spans() -> None:
+    """Messages as span events, their content as JSON text of blocks."""
+    events = [
+        SpanEvent("gen_ai.user.message", 0, {"content": json.dumps([{"text": "Refund it."}])}),
+        SpanEvent("gen_ai.choice", 0, {"message": json.dumps([{"text": "Looking."}, {"toolUse": {"toolUseId": "t1", "name": "refund", "input": {"n": 1}}}])}),
+    ]
+    result = SpanEvent("gen_ai.choice", 0, {"message": json.dumps([{"text": "done"}]), "id": "t1"})
+    run = build(agent(1), chat(2, 1, events=events), tool(3, 1, tool_name="refund", gen_ai__tool__call__id="t1", events=[result]))
+    assert [(c.id, arguments_of(c), c.output) for c in calls(run)] == [("t1", {"n": 1}, "done")]
+    assert (run.task, run.steps[0].thought) == ("Refund it.", "Looking.")
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}},
+        {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}},
+        {"name": "f", "description": "d", "input_schema": {"type": "object"}},
+        {"name": "f", "description": "d", "inputSchema": {"type": "object"}},
+        {"name": "f", "description": "d", "parameters": '{"type": "object"}'},
+        {"name": "f", "description": "d", "parameters_json_schema": {"type": "object"}},
+        {"toolSpec": {"name": "f", "description": "d", "inputSchema": {"json": {"type": "object"}}}},
+        {"function_declarations": [{"name": "f", "description": "d", "parameters": {"type": "object"}}]},
+        '{"name": "f", "description": "d", "input_schema": {"type": "object"}}',
+    ],
+)
+def test_shapes_of_tool_definitions(definition: Any) -> None:
+    """Every shape of a definition is the same tool."""
+    (found,) = read_definitions([definition])
+    assert (found.name, found.description, found.input_schema, found.side_effecting) == ("f", "d", {"type": "object"}, None)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "side_effecting", "idempotent"),
+    [
+        ({"readOnlyHint": True}, False, None),
+        ({"readOnlyHint": False}, True, None),
+        ({"destructiveHint": True, "idempotentHint": True}, True, True),
+        ({"destructiveHint": "yes"}, None, None),
+        (None, None, None),
+    ],
+)
+def test_mcp_annotations_declare_side_effects(annotations: Any, side_effecting: bool | None, idempotent: bool | None) -> None:
+    """MCP's hints count as a declaration, nothing else does."""
+    (found,) = read_definitions([{"name": "f", "annotations": annotations}])
+    assert (found.side_effecting, found.idempotent) == (side_effecting, idempotent)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "f", "arguments": {"a": 1}}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}]},
+        {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "1", "toolName": "f", "input": {"a": 1}}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": {"a": 1}}}]},
+        {"role": "model", "parts": [{"function_call": {"id": "1", "name": "f", "args": {"a": 1}}}]},
+        {"type": "function_call", "call_id": "1", "id": "fc_1", "name": "f", "arguments": {"a": 1}},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}], "tool_calls": [{"id": "1", "name": "f", "args": {"a": 1}}]},
+    ],
+)
+def test_shapes_of_a_tool_call(item: dict[str, Any]) -> None:
+    """Every provider's shape of a call is one call with id, name and arguments."""
+    found = read_message(item)
+    assert [(c.call_id, c.name, c.arguments.value) for c in found.calls] == [("1", "f", {"a": 1})]
+    assert found.role == "assistant"
+
+
+@pytest.mark.parametrize(
+    ("item", "output", "is_error"),
+    [
+        ({"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": "x"}]}, "x", None),
+        ({"role": "user", "parts": [{"type": "tool_call_response", "id": "1", "result": "x"}]}, "x", None),
+        ({"role": "tool", "tool_call_id": "1", "content": "x"}, "x", None),
+        ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "x"}], "is_error": True}]}, "x", True),
+        ({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "1", "output": {"type": "error-text", "value": "x"}}]}, "x", True),
+        ({"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "x"}], "status": "error"}}]}, "x", True),
+        ({"type": "function_call_output", "call_id": "1", "output": "x"}, "x", None),
+        ({"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": {"a": "é"}}]}, '{"a": "é"}', None),
+        ({"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": None}]}, None, None),
+        ({"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": ""}]}, "", None),
+    ],
+)
+def test_shapes_of_a_tool_result(item: dict[str, Any], output: str | None, is_error: bool | None) -> None:
+    """Every provider's shape of a result is one result with id, text and flag; null is absent, empty is empty."""
+    (found,) = read_message(item).results
+    assert (found.call_id, found.output, found.is_error) == ("1", output, is_error)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("plain", "plain"),
+        ("{not json", "{not json"),
+        ('[{"type":"text","content":"a"},{"type":"text","text":"b"}]', "a\nb"),
+        ([{"type": "text", "content": "a"}], "a"),
+        ({"type": "text", "content": "a"}, "a"),
+        ("[1, 2]", None),
+        (None, None),
+        ("", ""),
+    ],
+)
+def test_text_of_instructions(given: Any, text: str | None) -> None:
+    """Instructions are plain text, parts, or JSON text of parts."""
+    assert text_of_content(given) == text
