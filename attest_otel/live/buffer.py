@@ -158,7 +158,9 @@ class Buffer:
             return
         node = Node(key, run, parent, span)
         run.nodes[key] = run.open[key] = self._index[key] = node
-        parent.children.append(node)
+        if not run.is_agent:
+            parent.children = parent.children or []
+            parent.children.append(node)
 
     def _end_unknown(self, key: int) -> None:
         if key in self._ignored:
@@ -178,9 +180,9 @@ class Buffer:
             kept = cut_record(kept, SMALL_VALUE_BYTES)
             size = record_size(kept)
             run.miss(limit)
-        node.records.append(kept)
+        node.records = (*node.records, kept)
         if self._keep_spans and not kept.sampled:
-            node.kept.append(span)
+            node.kept = (*node.kept, span)
         self.runs.grow(run, size - node.held)
         node.content, node.held = None, 0
 
@@ -224,7 +226,7 @@ class Buffer:
         records = [record for node in run.nodes.values() for record in node.records]
         run.size, run.works = sum(map(record_size, records)), sum(kind_of(record) in _WORK for record in records)
         old.size, old.works = old.size - run.size, old.works - run.works
-        if top.parent is not None:
+        if top.parent is not None and top.parent.children is not None:
             top.parent.children.remove(top)
         top.parent = None
         self.runs.add(run, now)

@@ -85,7 +85,7 @@ class Decider:
         self._timed.pop(run.root_key, None)
         run.due = None
         if not run.is_run:
-            self.size -= self.memory.release(run)
+            self._let_go(run)
             return
         for fragment in self._fragments_of(run):
             self._absorb(run, fragment)
@@ -107,9 +107,8 @@ class Decider:
     def done(self, run: Run, state: State) -> None:
         """A run that was handed over is graded, or dropped."""
         run.state = state
-        self.size -= self.memory.keep(run) if state is State.EVALUATED else self.memory.release(run)
-        if not run.nodes:
-            self._forget_joins(run)
+        for one in self.memory.keep(run) if state is State.EVALUATED else [run]:
+            self._let_go(one)
 
     def grow(self, run: Run, size: int) -> None:
         """Count what a run holds."""
@@ -124,7 +123,8 @@ class Decider:
         """
         own = self._limits.max_run_bytes - run.size
         if self.size > self._limits.max_total_bytes:
-            self.size -= self.memory.release_all()
+            for one in self.memory.whole():
+                self._let_go(one)
         if self.size > self._limits.max_total_bytes:
             biggest = max(self.open.values(), key=lambda one: one.size, default=run)
             if biggest is not run and biggest.size > run.size:
@@ -178,7 +178,9 @@ class Decider:
         run.works += fragment.works
         fragment.nodes, fragment.open, fragment.size = {}, {}, 0
 
-    def _forget_joins(self, run: Run) -> None:
+    def _let_go(self, run: Run) -> None:
+        self.size -= self.memory.release(run)
+        self._timed.pop(run.root_key, None)
         for join in run.joins:
             if self._by_join.get(join) is run:
                 del self._by_join[join]

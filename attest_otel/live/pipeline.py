@@ -205,6 +205,8 @@ class Pipeline:
         key = root_key
         run = self.buffer.runs.memory.get(key)
         if run is None:
+            if key in self.buffer.runs.memory:
+                self._waiters.refuse(key, "the run's report is no longer held: ask for it sooner")
             return
         if run.report is not None and (self._model is None or run.report.verdict == "block"):
             self._waiters.answer(key, run.report, final=True)

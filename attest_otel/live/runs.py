@@ -36,7 +36,11 @@ class State(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One span of a run. `live` is the span while it is open; `twins` counts further open spans with its id."""
+    """One span of a run.
+
+    `live` is the span while it is open, `twins` counts further open spans with its id, `records` are
+    what ended under that id. Small on purpose: there is one a span.
+    """
 
     key: int
     run: Run
@@ -45,9 +49,9 @@ class Node:
     twins: int = 0
     content: dict[str, Any] | None = None
     held: int = 0
-    records: list[SpanRecord] = field(default_factory=list)
-    kept: list[ReadableSpan] = field(default_factory=list)
-    children: list[Node] = field(default_factory=list)
+    records: tuple[SpanRecord, ...] = ()
+    kept: tuple[ReadableSpan, ...] = ()
+    children: list[Node] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -141,7 +145,7 @@ def subtree(top: Node) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(node.children)
+        waiting.extend(node.children or ())
 
 
 def _gap(reason: str, count: int) -> str:

@@ -107,6 +107,7 @@ def test_no_order_of_arrival_breaks_the_buffer(arrivals: list[tuple[str, int, in
     buffer.runs.decide_all("shutdown", 1e9)
     for job in buffer.runs.take_ready():
         buffer.runs.done(job.run, State.EVALUATED)
-    buffer.runs.size -= buffer.runs.memory.release_all()
+    for run in buffer.runs.memory.whole():
+        buffer.runs._let_go(run)
     assert buffer.runs.open == {}
     assert buffer.runs.size == 0
