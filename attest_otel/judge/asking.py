@@ -4,7 +4,8 @@ With the items goes a control whose answer is known, at a place that depends on 
 that is missing, double or off the menu is not answered. A wrong control voids all answers of the
 question; then the control is asked alone, without any of the run's text: a model that gets it right
 there was steered by what it had read, and `Asker.steered` says by which question. This holds against
-text that sways every answer; text that sways one answer alone and leaves the control be, it can't show.
+text that sways every answer. Text that sways one answer alone and leaves the control be it can't show;
+nor text that makes the model refuse or ramble: that is no answer, so `unchecked`, and never a pass.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Asker:
         if prompt.kind in self._probed:
             return
         self._probed.add(prompt.kind)
-        replies = await self._send(prompt, [_calls_only(self.number_of_calls)], [self.control(prompt, prompt.kind)])
+        replies, _ = await self._send(prompt, [_calls_only(self.number_of_calls)], [self.control(prompt, prompt.kind)])
         if replies[0].answer == prompt.control_answer:
             self.steered.append(prompt.kind)
 
@@ -93,19 +94,20 @@ class Asker:
         seed = frame([*shared, *(Block("item", item) for item in items)], "")
         place = _number(seed, prompt.kind) % (len(items) + 1)
         asked = [*items[:place], self.control(prompt, seed), *items[place:]]
-        replies = await self._send(prompt, shared, asked)
+        replies, heard = await self._send(prompt, shared, asked)
         control = replies.pop(place)
-        if control.answer == prompt.control_answer or all(reply.answer is None for reply in replies):
+        if control.answer == prompt.control_answer or not heard:
             return replies
         await self.note_wrong_control(prompt)
         why = "the grading model got a control question wrong, so its answers count for nothing"
         return [Reply(None, skipped=why, limit=OFF_MENU) for _ in items]
 
-    async def _send(self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]) -> list[Reply]:
+    async def _send(self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]) -> tuple[list[Reply], bool]:
+        """Return the replies, and whether the model said anything that fits the question at all."""
         ids = [f"I{number + 1}" for number in range(len(items))]
         blocks = [*shared, *(Block("item", item, ident) for ident, item in zip(ids, items, strict=True))]
         answer = await self.raw(prompt.kind, prompt.version, prompt.system, blocks, answers_schema(prompt.answers, ids), TOKENS_AN_ITEM * (len(ids) + 1))
-        return read_replies(answer, prompt.answers, ids)
+        return read_replies(answer, prompt.answers, ids), answer.value is not None
 
 
 def answers_schema(answers: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 The model may word a claim, not invent one: a claim whose numbers or words the answer does not have is
 replaced by its sentence, and a sentence whose numbers no claim took up is a claim itself. One of the
-sentences is a control: a model that finds no claim there was talked out of finding any.
+sentences is a control: a model that finds no claim there was talked out of finding any, and then every
+sentence is a claim.
 """
 
 from __future__ import annotations
@@ -75,8 +76,7 @@ async def extract_claims(asker: Asker, answer: str) -> Claims:
     if said is None:
         return Claims(skipped=reply.skipped or "the grading model's list of claims could not be read", limit=reply.limit or "off_menu", left_out=left_out)
     if not any(claim.sentence == place for claim in said):
-        why = "the grading model passed over a control sentence, so its list of claims counts for nothing"
-        return Claims(skipped=why, limit="off_menu", left_out=left_out)
+        return _bounded([Claim(text[:MAX_CLAIM_CHARS], "fact", number) for number, text in enumerate(found)], left_out)
     own = [Claim(c.text, c.kind, c.sentence - (c.sentence > place)) for c in said if c.sentence != place]
     return _bounded(_completed(own, found), left_out)
 

@@ -88,7 +88,7 @@ class ObedientJudge(ScriptedJudge):
     def value(self, question: Question) -> dict[str, Any]:
         honest = super().value(question)
         answers = question.schema["properties"].get("answers", {}).get("items", {}).get("properties", {}).get("answer", {}).get("enum", ["none"])
-        ordered = [word for word in self.ORDER.findall(question.user) if word in answers or word == "none"]
+        ordered = [word for word in self.ORDER.findall(question.user + _decoded(question.user)) if word in answers or word == "none"]
         if not ordered:
             return honest
         if question.kind == "faithfulness.claims":
@@ -107,6 +107,11 @@ class SilentJudge(ScriptedJudge):
     async def ask(self, question: Question) -> Answer:
         self.questions.append(question)
         return self.answer
+
+
+def _decoded(user: str) -> str:
+    """The text of every block without JSON's escapes, as a model reads it."""
+    return "\n".join(str(data) for _, _, data in blocks_of(user))
 
 
 def _some_quote(user: str) -> str:
