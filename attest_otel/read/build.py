@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attest_otel import attributes as names
-from attest_otel.gaps import Gap, write_gap
 from attest_otel.read.conventions import facts_of
 from attest_otel.read.definitions import enrich, merge_tools
 from attest_otel.read.facts import SpanFacts
 from attest_otel.read.kinds import NEVER_GRADED
 from attest_otel.read.messages import user_texts
+from attest_otel.read.missing import gaps_of_run
 from attest_otel.read.model_calls import ModelCall, model_calls, owner_of
 from attest_otel.read.pairing import Pairing, pair
 from attest_otel.read.records import make
@@ -20,9 +20,6 @@ from attest_otel.read.steps import make_steps
 from attest_otel.read.tool_runs import tool_runs
 from attest_otel.read.tree import Tree, ordered
 from attest_otel.trajectory import Trajectory, Usage
-
-MAX_REMARKS = 20
-MAX_NAME_CHARS = 200
 
 
 def build_trajectory(root: SpanRecord | None, spans: Sequence[SpanRecord]) -> Trajectory:
@@ -58,6 +55,7 @@ class _Run:
 
     def trajectory(self) -> Trajectory:
         task, others = self._said_by_user()
+        answer = self._answer()
         found: dict[str, Any] = {
             "id": self._id(),
             "agent": self.agent,
@@ -70,10 +68,10 @@ class _Run:
             "tool_fallbacks": self.root_facts.tool_fallbacks if self.root_facts else {},
             "steps": make_steps(self.pairing, self._path_of, asks_are_shown=self._asks_are_shown()),
             "artifacts": list(self.root_facts.artifacts) if self.root_facts else [],
-            "final_answer": self._answer(),
+            "final_answer": answer,
             "started_at": self._start(),
             "ended_at": self._end(),
-            "incomplete": self._incomplete(),
+            "incomplete": gaps_of_run(self.root, self.facts, self.turns, self.pairing.orphans, answered=answer is not None),
             "usage": self._usage(),
             "metadata": {"user_turns": others} if others else {},
         }
@@ -197,65 +195,10 @@ class _Run:
         """Return whether model calls show what the model asked for, so that a run nobody asked for is news."""
         return any(turn.facts.outputs is not None for turn in self.turns)
 
-    def _incomplete(self) -> list[str]:
-        return [*self._missing_parts(), *self._cut_parts()][:MAX_REMARKS]
-
-    def _missing_parts(self) -> list[str]:
-        found: list[str] = []
-        if self.root is None:
-            found.append(write_gap(Gap.ORPHAN_RESULT, "model and tool spans of which no run is on record"))
-        open_spans = [f.span.name[:MAX_NAME_CHARS] for f in self.facts if f.span.end_ns is None]
-        if open_spans:
-            found.append(write_gap(Gap.INCOMPLETE, f"{len(open_spans)} spans had not ended: {open_spans[0]}"))
-        silent = [turn for turn in self.turns if turn.facts.outputs is None and not _failed(turn.facts)]
-        own = self.root_facts is not None and self.root_facts.span.scope == names.RECORD_SCOPE
-        if silent and not own:
-            found.append(write_gap(Gap.NOT_RECORDED, f"{len(silent)} of {len(self.turns)} model calls show no messages"))
-        if not self.turns and not own and self.root is not None and self._answer() is None:
-            found.append(write_gap(Gap.NOT_RECORDED, "no model call of this run is on record"))
-        found.extend(
-            write_gap(Gap.ORPHAN_RESULT, f"the result of a call ({result.call_id}) that no model call on record asked for")
-            for result in self.pairing.orphans
-        )
-        return found
-
-    def _cut_parts(self) -> list[str]:
-        found: list[str] = []
-        for fact in self.facts:
-            if fact.kind == "other":
-                continue
-            name = fact.span.name[:MAX_NAME_CHARS]
-            lost = fact.span.dropped_attributes
-            if lost:
-                found.append(write_gap(Gap.INCOMPLETE, f"{lost} attributes of span {name} were dropped"))
-            if fact.span.dropped_events and not fact.says_something:
-                found.append(write_gap(Gap.INCOMPLETE, f"{fact.span.dropped_events} events of span {name} were dropped"))
-            cut = _cut_names(fact)
-            if cut:
-                found.append(write_gap(Gap.TRUNCATED, f"{', '.join(cut)} of span {name}"))
-        return found
-
 
 def _is_said(name: str, value: Any) -> bool:
     """An empty list of allowed tools says a lot; any other empty collection is the default."""
     return value is not None and (name == "allowed_tools" or value not in ({}, []))
-
-
-def _failed(fact: SpanFacts) -> bool:
-    return fact.span.status == "error" or names.ERROR_TYPE in fact.span.attributes
-
-
-def _cut_names(fact: SpanFacts) -> list[str]:
-    """Name what was shortened beside a call's own values: the limit says so, or the JSON of messages isn't whole."""
-    if fact.kind == "tool":
-        return []
-    spare = {"input.value", "output.value"} if fact.says_something else set()
-    found = [name for name in fact.span.cut if name not in spare]
-    for name, read in ((names.INPUT_MESSAGES, fact.inputs), (names.OUTPUT_MESSAGES, fact.outputs)):
-        value = fact.span.attributes.get(name)
-        if read is None and isinstance(value, str) and value[:1] == "[" and name not in found:
-            found.append(name)
-    return found
 
 
 def _last_text(fact: SpanFacts, *, calls_too: bool) -> str | None:

@@ -389,3 +389,11 @@ def test_pairing_is_not_quadratic() -> None:
         return best
 
     assert cost(2000) < 9 * cost(500)
+
+
+def test_gaps_of_a_run_are_capped_and_counted() -> None:
+    """However much is missing, the list stays short and says how much it leaves out."""
+    lost = [dataclasses.replace(tool(number, 1), dropped_attributes=1) for number in range(2, 60)]
+    run = build(agent(1, final_result="done"), *lost)
+    assert len(run.incomplete) == 20
+    assert run.incomplete[-1] == "incomplete: and 39 further gaps"
