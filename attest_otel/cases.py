@@ -7,25 +7,17 @@ A case that expects nothing and forbids nothing is refused when it is made: it w
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from attest_otel.errors import ConfigError
 from attest_otel.strict_json import type_name
-from attest_otel.yaml_files import MAX_DEPTH, read_yaml, validate
+from attest_otel.yaml_files import MAX_DEPTH, read_yaml, refuse_ambiguous, validate
 
 ArgType = Literal["int", "float", "number", "bool", "str", "null", "list", "dict"]
-
-_AMBIGUOUS = re.compile(
-    r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"  # read as true or false
-    r"|[-+]?0[0-7_]+"  # read as octal
-    r"|[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*"  # read as a number to base 60
-)
 
 
 class ExpectedCall(BaseModel):
@@ -96,7 +88,7 @@ def load_cases(path: str | Path) -> list[Case]:
         got = "nothing" if items is None else type_name(items)
         raise ConfigError(f"{path}: expected a list of cases (or a mapping with only `cases`), got {got}")
     cases = _read_all(items, str(path))
-    _refuse_ambiguous(path)
+    refuse_ambiguous(path)
     return cases
 
 
@@ -128,21 +120,6 @@ def _read_all(items: list[Any], where: str) -> list[Case]:
 def _label(item: Any, number: int) -> str:
     case_id = item.get("case_id") if isinstance(item, dict) else None
     return f"case {case_id!r}" if isinstance(case_id, str) and case_id else f"cases[{number}]"
-
-
-def _refuse_ambiguous(path: Path) -> None:
-    """Refuse plain words that YAML 1.1 turns into something else: no, on, 010, 12:30.
-
-    Strict fields have already refused them by name; inside `args`, where any value may stand, only
-    the spelling tells them from what the author meant.
-    """
-    for event in yaml.parse(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _AMBIGUOUS.fullmatch(event.value):
-            line = event.start_mark.line + 1 if event.start_mark else 0
-            raise ConfigError(
-                f"{path}:{line}: YAML reads the plain {event.value} as something else than text: put it in quotes, "
-                "or write true, false or a decimal number"
-            )
 
 
 def _not_json_parts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from attest_otel.attributes import CONFIG_ENV
-from attest_otel.cases import Case
+from attest_otel.cases import Case, check_unique, load_cases
 from attest_otel.errors import ConfigError
 from attest_otel.rules import Rule, check_agent_rules
 from attest_otel.trajectory import Tool
 from attest_otel.verdict import VerdictPolicy
-from attest_otel.yaml_files import read_yaml, validate
+from attest_otel.yaml_files import UNNAMED, read_yaml, refuse_ambiguous, validate
 
 CheckName = Literal[
     "tool_use", "arguments", "expectations", "selection", "repetition", "actions", "provenance",
@@ -26,12 +26,21 @@ CheckName = Literal[
 ]  # fmt: skip
 ErrorDetection = Literal["structured", "text"]
 Capture = Literal["off", "redacted", "full"]
+_PlainCapture = Annotated[Capture, BeforeValidator(lambda value: "off" if value is False else value)]
+"""As a file says it: YAML reads a plain `off` as false."""
 
 
 class Settings(BaseModel):
     """What all settings share."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def _is_path(cases: Any) -> str:
+    return "path" if isinstance(cases, str) else UNNAMED
+
+
+Cases = Annotated[Annotated[str, Tag("path")] | Annotated[list[Case], Tag(UNNAMED)], Discriminator(_is_path)]
 
 
 class AgentConfig(Settings):
@@ -44,7 +53,17 @@ class AgentConfig(Settings):
     tools: list[Tool] | None = None
     tool_fallbacks: dict[str, list[str]] = Field(default_factory=dict)
     rules: list[Rule] = Field(default_factory=list)
-    cases: str | list[Case] | None = None
+    cases: Cases | None = None
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        names = [tool.name for tool in self.tools or ()]
+        twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+        if twice is not None:
+            raise ValueError(f"tools: {twice!r} is registered twice")
+        if isinstance(self.cases, list):
+            check_unique(self.cases, "cases")
+        return self
 
 
 class Limits(Settings):
@@ -114,7 +133,7 @@ class AttestConfig(Settings):
     checks: list[CheckName] | None = None
     error_detection: ErrorDetection = "structured"
     verdict_policy: VerdictPolicy = Field(default_factory=VerdictPolicy)
-    capture: Capture = "redacted"
+    capture: _PlainCapture = "redacted"
     limits: Limits = Field(default_factory=Limits)
     redaction: RedactionConfig = Field(default_factory=RedactionConfig)
     judge: JudgeConfig | None = None
@@ -129,7 +148,25 @@ class AttestConfig(Settings):
         """
         path = Path(path)
         data = read_yaml(path)
-        return validate(cls, {} if data is None else data, str(path)).with_rules_checked(str(path)).with_cases(path.parent)
+        settings = validate(cls, {} if data is None else data, str(path))
+        refuse_ambiguous(path, off_for="capture")
+        return settings.ready(str(path), path.parent)
+
+    def ready(self, where: str, folder: Path) -> Self:
+        """Return the same settings, once all that they name is read and known to work.
+
+        Args:
+            where: what names the settings in errors, usually their file.
+            folder: what the paths of cases files are relative to.
+
+        Raises:
+            ConfigError: a rule cannot work, a cases file cannot be read, or a case contradicts the tools
+                that its agent lists.
+        """
+        settings = self.with_rules_checked(where).with_cases(folder)
+        for name, agent in settings.agents.items():
+            _check_contract(agent, f"{where}: agents.{name}")
+        return settings
 
     def with_rules_checked(self, where: str) -> Self:
         """Return the same settings, once every agent's rules are known to work (ConfigError names `where`)."""
@@ -158,12 +195,12 @@ def resolve_config(config: AttestConfig | str | Path | dict[str, Any] | None) ->
         ConfigError: what was given cannot be used.
     """
     if isinstance(config, AttestConfig):
-        return config.with_rules_checked("config").with_cases(Path())
+        return config.ready("config", Path())
     if config is None:
         named = os.environ.get(CONFIG_ENV)
         return AttestConfig.load(named) if named else AttestConfig()
     if isinstance(config, dict):
-        return validate(AttestConfig, config, "config").with_rules_checked("config").with_cases(Path())
+        return validate(AttestConfig, config, "config").ready("config", Path())
     if isinstance(config, str | Path):
         return AttestConfig.load(config)
     raise ConfigError(f"config: expected an AttestConfig, a path or a mapping, got {type(config).__name__}")
@@ -172,6 +209,12 @@ def resolve_config(config: AttestConfig | str | Path | dict[str, Any] | None) ->
 def _with_cases(agent: AgentConfig, folder: Path) -> AgentConfig:
     if not isinstance(agent.cases, str):
         return agent
-    from attest_otel.cases import load_cases  # noqa: PLC0415  # cases are read only where a file names them
-
     return agent.model_copy(update={"cases": load_cases(folder / agent.cases)})
+
+
+def _check_contract(agent: AgentConfig, where: str) -> None:
+    if agent.tools is None or not isinstance(agent.cases, list):
+        return
+    from attest_otel.contract import check_contract  # noqa: PLC0415  # only where an agent lists tools and cases
+
+    check_contract(agent.cases, agent.tools, where=where)

@@ -10,14 +10,18 @@ All models are frozen and may be shared between threads.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 ArgumentsFidelity = Literal["verbatim", "reserialized", "coerced", "absent"]
 OutputFidelity = Literal["recorded", "absent", "ambiguous", "truncated"]
 RetryScope = Literal["tool", "arguments"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EXPECTED_TIME = "expected a time such as 2026-12-01T09:30:00Z or seconds since 1970"
 
 
 class Record(BaseModel):
@@ -33,6 +37,8 @@ def _nanoseconds(value: object) -> object:
     if isinstance(value, str):
         return _from_rfc3339(value)
     if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(_EXPECTED_TIME)
         return round(value * 1_000_000_000)
     if isinstance(value, int):
         for ceiling, factor in ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3)):
@@ -51,10 +57,11 @@ def _from_rfc3339(text: str) -> int:
     try:
         moment = datetime.fromisoformat(head)
     except ValueError:
-        raise ValueError("expected a time such as 2026-12-01T09:30:00Z or seconds since 1970") from None
+        raise ValueError(_EXPECTED_TIME) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp()) * 1_000_000_000 + int(digits[:9].ljust(9, "0") or 0)
+    whole = (moment - _EPOCH) // timedelta(microseconds=1) * 1_000
+    return whole + int(digits[:9].ljust(9, "0") or 0)
 
 
 def _to_rfc3339(nanoseconds: int) -> str | int:
@@ -64,10 +71,16 @@ def _to_rfc3339(nanoseconds: int) -> str | int:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return nanoseconds
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
+    return f"{moment.replace(tzinfo=None).isoformat()}.{rest:09d}Z"
 
 
 Timestamp = Annotated[int, BeforeValidator(_nanoseconds), PlainSerializer(_to_rfc3339, when_used="json")]
+
+_Item = TypeVar("_Item")
+Items = Annotated[list[_Item], BeforeValidator(lambda value: [] if value is None else value)]
+"""A list that a file may also write as null, as other recorders do for an empty one."""
+Entries = Annotated[dict[str, _Item], BeforeValidator(lambda value: {} if value is None else value)]
+"""A mapping of which the same holds."""
 
 
 class Recorded(Record):
@@ -117,7 +130,7 @@ class ToolCall(Record):
     ended_at: Timestamp | None = None
     turn: int | None = None
     span_id: str | None = None
-    artifacts: list[Artifact] = Field(default_factory=list)
+    artifacts: Items[Artifact] = Field(default_factory=list)
     recorded: Recorded | None = None
 
     @property
@@ -158,8 +171,8 @@ class Tool(Record):
     returns_nothing: bool = False
     ok_exit_codes: list[int] = Field(default_factory=lambda: [0])
     retry_scope: RetryScope = "tool"
-    query_arguments: list[str] = Field(default_factory=list)
-    completion_phrases: list[str] = Field(default_factory=list)
+    query_arguments: Items[str] = Field(default_factory=list)
+    completion_phrases: Items[str] = Field(default_factory=list)
 
 
 class Usage(Record):
@@ -180,24 +193,15 @@ class Trajectory(Record):
     system_prompt: str | None = None
     allowed_tools: list[str] | None = None
     tools: list[Tool] | None = None
-    tool_fallbacks: dict[str, list[str]] = Field(default_factory=dict)
-    steps: list[Step] = Field(default_factory=list)
-    artifacts: list[Artifact] = Field(default_factory=list)
+    tool_fallbacks: Entries[list[str]] = Field(default_factory=dict)
+    steps: Items[Step] = Field(default_factory=list)
+    artifacts: Items[Artifact] = Field(default_factory=list)
     final_answer: str | None = None
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
-    incomplete: list[str] = Field(default_factory=list)
+    incomplete: Items[str] = Field(default_factory=list)
     usage: Usage | None = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_none_given(cls, data: Any) -> Any:
-        """Accept the seed's plain files, where an absent collection may be written as null."""
-        if not isinstance(data, dict):
-            return data
-        absent = [k for k in ("tool_fallbacks", "steps", "artifacts", "incomplete", "metadata") if k in data and data[k] is None]
-        return {k: v for k, v in data.items() if k not in absent} if absent else data
+    metadata: Entries[Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _tool_names_are_unique(self) -> Self:

@@ -6,6 +6,8 @@ false, `010` is eight) are left to the strict models, whose errors say how to qu
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +19,14 @@ from attest_otel.errors import ConfigError
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 50
 MAX_ALIASES = 100
+UNNAMED = ""
+
+_AMBIGUOUS = re.compile(
+    r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF"  # read as true or false
+    r"|[-+]?0[0-7_]+"  # read as octal
+    r"|[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*"  # read as a number to base 60
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt \t].*)?"  # read as a date
+)
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -51,6 +61,32 @@ def parse_yaml(text: str, name: str) -> Any:
         raise ConfigError(f"{name}: not valid YAML: {error}") from None
 
 
+def refuse_ambiguous(path: Path, *, off_for: str | None = None) -> None:
+    """Refuse plain words that YAML 1.1 turns into something else: no, on, 010, 12:30, 2026-12-01.
+
+    Strict fields refuse most of them by name; where any value may stand, only the spelling tells them
+    from what the author meant.
+
+    Args:
+        path: a file that `read_yaml` has read.
+        off_for: the key for which a plain `off` is the word it looks like.
+
+    Raises:
+        ConfigError: names the line and the word.
+    """
+    before = ""
+    for event in yaml.parse(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
+        if not isinstance(event, yaml.ScalarEvent):
+            continue
+        is_word = off_for is not None and (before, event.value) == (off_for, "off")
+        before = event.value
+        if event.implicit[0] and _AMBIGUOUS.fullmatch(event.value) and not is_word:
+            raise ConfigError(
+                f"{path}:{_line(event)}: YAML reads the plain {event.value} as something else than text: put it in quotes, "
+                "or write true, false or a decimal number"
+            )
+
+
 def validate(model: type[Model], data: Any, where: str) -> Model:
     """Return `data` as a `model`.
 
@@ -71,10 +107,13 @@ def describe(error: ValidationError, where: str, *, is_yaml: bool = True) -> str
 
 
 def field_path(location: tuple[int | str, ...]) -> str:
-    """Write a location as `agents.refund-agent.rules[0].id`."""
+    """Write a location as `agents.refund-agent.rules[0].id`; the branch of a union that is `UNNAMED` is left out."""
+    if location and location[-1] == "[key]":
+        return f"{field_path(location[:-2])} (a key)"
     text = ""
     for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        if part != UNNAMED:
+            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
 
 
@@ -87,9 +126,11 @@ def _describe_one(part: dict[str, Any], where: str, *, is_yaml: bool) -> str:
     if part["type"] == "missing":
         return f"{place}: missing"
     message = str(part["msg"]).removeprefix("Value error, ")
+    if part["type"] in ("model_type", "model_attributes_type"):
+        message = "Input should be a mapping" if is_yaml else "Input should be an object"
     hint = ""
-    if is_yaml and part["type"] == "string_type" and isinstance(given, bool | int | float):
-        hint = " (YAML reads this as a number or a yes/no value: put it in quotes)"
+    if is_yaml and part["type"] == "string_type" and isinstance(given, bool | int | float | date):
+        hint = " (YAML reads this as a number, a date or a yes/no value: put it in quotes)"
     shown = "" if isinstance(given, dict | list) or part["type"] == "value_error" else f", got {_short(given)}"
     return f"{place}: {message}{shown}{hint}"
 
@@ -109,9 +150,13 @@ def _check_shape(text: str, name: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             aliases += 1
         if depth > MAX_DEPTH:
-            raise ConfigError(f"{name}:{event.start_mark.line + 1}: nested deeper than {MAX_DEPTH} levels")
+            raise ConfigError(f"{name}:{_line(event)}: nested deeper than {MAX_DEPTH} levels")
         if aliases > MAX_ALIASES:
-            raise ConfigError(f"{name}:{event.start_mark.line + 1}: more than {MAX_ALIASES} aliases")
+            raise ConfigError(f"{name}:{_line(event)}: more than {MAX_ALIASES} aliases")
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 0
 
 
 class _StrictLoader(yaml.CSafeLoader):
