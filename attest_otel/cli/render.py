@@ -41,7 +41,7 @@ def _print_finding(console: Console, item: Found, redactor: Redactor) -> None:
     subject = [redactor.show(finding.subject, 60)] if finding.subject else []
     heading = " · ".join([f"{item.result.check}: {finding.verdict}", *place, *subject])
     console.print(Text.assemble("  ", (f"{disposition:<6}", STYLES[disposition]), "  ", (heading, "bold")))
-    console.print(Padding(Text(redactor.show(finding.reason, MAX_REASON_CHARS)), (0, 0, 0, 10)))
+    console.print(Padding(Text(redactor.show(finding.reason, MAX_REASON_CHARS)), (0, 0, 0, 10), expand=False))
 
 
 def plain(text: str, redactor: Redactor, limit: int = 200) -> str:

@@ -19,16 +19,23 @@ from attest_otel.errors import ConfigError
 _PACKAGES = {"http/protobuf": "http", "grpc": "grpc"}
 
 
-def otlp_span_processor() -> BatchSpanProcessor:
-    """Return a batch processor that exports spans by OTLP (ConfigError for an unknown protocol)."""
-    exporter: SpanExporter = import_module(f"{_package('TRACES')}.trace_exporter").OTLPSpanExporter()
+def otlp_span_processor(timeout_seconds: float | None = None) -> BatchSpanProcessor:
+    """Return a batch processor that exports spans by OTLP.
+
+    Args:
+        timeout_seconds: how long one export may take, retries included; None leaves it to the environment.
+
+    Raises:
+        ConfigError: the environment asks for an unknown protocol.
+    """
+    exporter: SpanExporter = import_module(f"{_package('TRACES')}.trace_exporter").OTLPSpanExporter(timeout=timeout_seconds)
     return BatchSpanProcessor(exporter)
 
 
-def otlp_meter_provider(resource: Resource | None = None) -> MeterProvider:
-    """Return a meter provider that exports metrics by OTLP (ConfigError for an unknown protocol)."""
-    exporter: MetricExporter = import_module(f"{_package('METRICS')}.metric_exporter").OTLPMetricExporter()
-    return MeterProvider([PeriodicExportingMetricReader(exporter)], resource=resource)
+def otlp_meter_provider(resource: Resource | None = None, timeout_seconds: float | None = None) -> MeterProvider:
+    """Return a meter provider that exports metrics by OTLP, and must be shut down; arguments and errors as above."""
+    exporter: MetricExporter = import_module(f"{_package('METRICS')}.metric_exporter").OTLPMetricExporter(timeout=timeout_seconds)
+    return MeterProvider([PeriodicExportingMetricReader(exporter)], resource=resource, shutdown_on_exit=False)
 
 
 def _package(signal: str) -> str:
