@@ -92,9 +92,10 @@ def _is_text(artifact: Artifact) -> bool:
 
 def _decoded(data: str) -> tuple[str, bool] | None:
     most = (MAX_ARTIFACT_BYTES + 3) * 4 // 3
+    data = "".join(data.split())
     kept = data[: most - most % 4]
     try:
-        return _as_text(base64.b64decode(kept), cut=len(data) > len(kept))
+        return _as_text(base64.b64decode(kept, validate=True), cut=len(data) > len(kept))
     except (binascii.Error, ValueError):
         return None
 

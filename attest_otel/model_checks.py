@@ -153,6 +153,8 @@ async def _if_known(found: CheckResult | None, ask: Callable[[CheckResult], Awai
 async def _in_time(name: CheckName, job: Callable[[], Awaitable[CheckResult | None]], ends: float | None) -> CheckResult | None:
     """Return what a check came to; one that fails or is late is a finding that says so (property 25)."""
     late = unchecked(name, LATE, {"limit": "timeout"})
+    if ends is not None and anyio.current_time() >= ends:
+        return late
     try:
         with anyio.move_on_at(ends) if ends is not None else anyio.CancelScope():
             return await job()

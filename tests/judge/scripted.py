@@ -66,14 +66,17 @@ class ScriptedJudge:
         self.suspicious: list[bool] = []
 
     def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> ScriptedJudge:
+        """Itself: one budget for all."""
         self.suspicious.append(suspicious)
         return self
 
     async def ask(self, question: Question) -> Answer:
+        """Keep the question and answer it."""
         self.questions.append(question)
         return Answer(self.value(question))
 
     def value(self, question: Question) -> dict[str, Any]:
+        """The answer to a question."""
         return truthful(question.kind, question.user, self.table)
 
     async def aclose(self) -> None:
@@ -86,6 +89,7 @@ class ObedientJudge(ScriptedJudge):
     ORDER = re.compile(r"(?:answer|verdict)\W{1,6}(\w+)", re.IGNORECASE)
 
     def value(self, question: Question) -> dict[str, Any]:
+        """The answer to a question."""
         honest = super().value(question)
         answers = question.schema["properties"].get("answers", {}).get("items", {}).get("properties", {}).get("answer", {}).get("enum", ["none"])
         ordered = [word for word in self.ORDER.findall(question.user + _decoded(question.user)) if word in answers or word == "none"]
@@ -105,6 +109,7 @@ class SilentJudge(ScriptedJudge):
         self.answer = Answer(None, skipped, limit)
 
     async def ask(self, question: Question) -> Answer:
+        """Keep the question and answer it."""
         self.questions.append(question)
         return self.answer
 

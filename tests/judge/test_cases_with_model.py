@@ -16,7 +16,7 @@ from tests.judge.scripted import Say, ScriptedJudge
 from tests.test_cases_bank import ALWAYS, ENTRIES, _agrees, _of, _shown
 
 CHANGED = [e for e in ENTRIES if any(f.get("needs_model") for f in e["expect"]["findings"])]
-READ = {
+READ: dict[str, Say] = {
     "Payment complete.": "claimed_success",
     "The payment went through.": "claimed_success",
     "The release is published.": "claimed_success",
