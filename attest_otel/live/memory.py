@@ -1,4 +1,4 @@
-"""The memory of decided runs: bounded, so that late spans find their run and late waiters its report.
+"""The memory of decided runs: bounded, so that late spans find their run.
 
 Few runs are kept whole: what is alive costs the agent's threads time whenever garbage is collected.
 """
@@ -57,7 +57,7 @@ class DecidedRuns:
         return surplus
 
     def release(self, run: Run) -> int:
-        """Let go of a run's spans and report; return how many bytes that frees."""
+        """Let go of a run's spans; return how many bytes that frees."""
         self._complete.remove(run)
         self._unfinished.remove(run)
         if run.root_key in self._runs:

@@ -39,6 +39,7 @@ class ModelLoop:
         self._faults = faults
         self._queue: SimpleQueue[Graded | None] = SimpleQueue()
         self._asked, self._answered = Counter(), Counter()
+        self._waiting: dict[int, None] = {}
         self._thread: threading.Thread | None = None
 
     @property
@@ -46,9 +47,14 @@ class ModelLoop:
         """How many runs wait for the model."""
         return max(self._asked.value - self._answered.value, 0)
 
+    def awaits(self, root_key: int) -> bool:
+        """Return whether a run waits for the model."""
+        return root_key in self._waiting
+
     def ask(self, graded: Graded) -> None:
         """Queue a run's questions; never blocks."""
         self._asked.add()
+        self._waiting[graded.job.run.root_key] = None
         self._queue.put(graded)
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="attest-model", daemon=True)
@@ -84,6 +90,7 @@ class ModelLoop:
             added = self._none(f"the grading model's checks failed: {type(error).__name__}")
         finally:
             self._on_done(graded, added)
+            self._waiting.pop(graded.job.run.root_key, None)
             self._answered.add()
 
     def _none(self, reason: str) -> list[CheckResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -22,7 +23,9 @@ from attest_otel.live.quiet import QUIET_TRACE
 from attest_otel.live.runs import Job, State
 from attest_otel.live.waiting import ReportWaiter, Waiters
 from attest_otel.live.worker import Worker
+from attest_otel.report import Report
 
+MAX_ANSWERS = 16
 UNGRADED = "the process shut down before the run was graded"
 STOPPED = "the pipeline was shut down"
 
@@ -51,6 +54,7 @@ class Pipeline:
         self._dropped = Counts(*DROP_REASONS)
         self._jobs: dict[int, Job] = {}
         self._stopped = False
+        self._answers: deque[tuple[int, Report | str]] = deque(maxlen=MAX_ANSWERS)
         self._last_success: float | None = None
         self._began = clock()
         self._model = model_loop(model_checks, sorted(NEEDS_MODEL), self._limits.evaluation_deadline_seconds, self._model_answered, faults)
@@ -65,7 +69,7 @@ class Pipeline:
 
     def waiter(self, key: int) -> ReportWaiter | None:
         """Return a claim on the report of the run that a span is the root of, or None when it isn't held."""
-        if not self.buffer.knows(key) and not any(_context_key(entry) == key for entry in self.worker.log.copy()):
+        if not self.buffer.knows(key) and not self.worker.has_seen(key):
             return None
         waiter = self._waiters.add(key)
         if self._stopped:
@@ -164,6 +168,7 @@ class Pipeline:
     def _drop(self, job: Job, reason: str, message: str, now: float) -> None:
         if job.revision == 0:
             self._dropped.add(reason)
+            self._answers.append((job.run.root_key, f"the run was not graded: {message}"))
             self._waiters.refuse(job.run.root_key, f"the run was not graded: {message}")
             self.buffer.runs.done(job.run, State.EVICTED)
         self._faults.say(reason, f"a run was not graded: {message}")
@@ -178,7 +183,7 @@ class Pipeline:
         first = self._jobs.pop(id(job), None) is not None
         if report is None or (not first and graded.first):
             return False
-        job.run.report = report
+        self._answers.append((job.run.root_key, report))
         self._waiters.answer(job.run.root_key, report, final=final or report.verdict == "block")
         if first and graded.gave_up:
             self._dropped.add("shutdown", 1 if job.revision == 0 else 0)
@@ -203,15 +208,16 @@ class Pipeline:
         if root_key != key:
             self._waiters.move(key, root_key)
         key = root_key
-        run = self.buffer.runs.memory.get(key)
-        if run is None:
-            if key in self.buffer.runs.memory:
-                self._waiters.refuse(key, "the run's report is no longer held: ask for it sooner")
+        if key not in self.buffer.runs.memory:
             return
-        if run.report is not None and (self._model is None or run.report.verdict == "block"):
-            self._waiters.answer(key, run.report, final=True)
-        elif run.state is State.EVICTED:
-            self._waiters.refuse(key, "the run was dropped and not graded")
+        known = next((answer for known, answer in reversed(self._answers.copy()) if known == key), None)
+        run = self.buffer.runs.memory.get(key)
+        if isinstance(known, Report):
+            self._waiters.answer(key, known, final=self._model is None or not self._model.awaits(key) or known.verdict == "block")
+        elif known is not None:
+            self._waiters.refuse(key, known)
+        elif run is None or run.state is not State.QUEUED:
+            self._waiters.refuse(key, "the run's report is no longer held: ask for it before the run ends")
 
     def _wait_for_lane(self, ends: float) -> None:
         while self._lane.pending and self._clock() < ends:
@@ -241,8 +247,3 @@ class Pipeline:
             time.sleep(0.002)
         lane.close()
 
-
-def _context_key(entry: object) -> int | None:
-    context = getattr(entry, "context", None)
-    trace_id, span_id = getattr(context, "trace_id", None), getattr(context, "span_id", None)
-    return (trace_id << 64) | span_id if isinstance(trace_id, int) and isinstance(span_id, int) else None

@@ -13,7 +13,6 @@ from opentelemetry.trace import SpanContext
 from attest_otel.gaps import Gap, write_gap
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.span import SpanRecord
-from attest_otel.report import Report
 
 MAX_NAMED = 8
 MAX_NAME_CHARS = 100
@@ -77,7 +76,6 @@ class Run:
     gaps: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     ended_at: float | None = None
-    report: Report | None = None
 
     @property
     def is_run(self) -> bool:

@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from attest_otel.live.buffer import Buffer
 from attest_otel.live.faults import FaultLog
+from attest_otel.live.runs import span_key
 
 BREATH_SECONDS = 0.002
 MAX_BATCH = 256
@@ -75,6 +76,10 @@ class Worker:
                     self._start()
             finally:
                 self._starting.release()
+
+    def has_seen(self, key: int) -> bool:
+        """Return whether the log holds the start of a span that is not taken in yet."""
+        return any(_key_of(entry) == key for entry in self.log.copy())
 
     def call(self, command: Command) -> None:
         """Have a command run by the worker after all that is in the log."""
@@ -157,3 +162,8 @@ class Worker:
             self._buffer.content(*entry)
         else:
             entry(now)
+
+
+def _key_of(entry: Any) -> int | None:
+    context = entry.context if isinstance(entry, ReadableSpan) else None
+    return None if context is None else span_key(context)

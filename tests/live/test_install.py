@@ -42,7 +42,10 @@ def test_shutdown_loses_no_verdict_in_either_order(ours_first: bool, by_hand: bo
         else:
             install(provider, config={}, meter_provider=meters)
 
-    steps = [add_ours, lambda: provider.add_span_processor(BatchSpanProcessor(exporter))]
+    def add_exporter() -> None:
+        provider.add_span_processor(BatchSpanProcessor(exporter))
+
+    steps = [add_ours, add_exporter]
     for step in steps if ours_first else reversed(steps):
         step()
     with provider.get_tracer("test").start_as_current_span("agent", attributes=AGENT):

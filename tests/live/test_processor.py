@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from opentelemetry import context, trace
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-import attest_otel.live.grading as grading
+from attest_otel import content as content_module
+from attest_otel.checks import run_one
 from attest_otel.errors import ReportTimeoutError
 from attest_otel.findings import CheckResult
+from attest_otel.live import grading
 from attest_otel.live.admission import FIRST_MARK
+from attest_otel.live.processor import AttestSpanProcessor
 from attest_otel.live.sampler import AttestSampler
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
@@ -99,6 +105,7 @@ class Hostile(dict[str, Any]):
         raise RuntimeError
 
     def items(self) -> Any:
+        """Raise."""
         raise RuntimeError
 
     def __str__(self) -> str:
@@ -126,10 +133,10 @@ class HostileText(str):
 def test_hostile_content_costs_only_itself(content: dict[str, Any]) -> None:
     """Values whose methods raise reach no hook, and the run is still graded."""
     with live() as pipeline:
-        with pipeline.tracer.start_as_current_span("agent", attributes=AGENT):
-            with pipeline.tracer.start_as_current_span("execute_tool t", attributes=tool()) as span:
-                ids = span.get_span_context()
-                pipeline.processor.accept_content(ids.trace_id, ids.span_id, content)
+        start = pipeline.tracer.start_as_current_span
+        with start("agent", attributes=AGENT), start("execute_tool t", attributes=tool()) as span:
+            ids = span.get_span_context()
+            pipeline.processor.accept_content(ids.trace_id, ids.span_id, content)
         assert pipeline.processor.force_flush(20_000)
         assert len(pipeline.reports) == 1
 
@@ -242,14 +249,14 @@ def test_shutdown_ends_in_time_and_reports_the_rest_unchecked(monkeypatch: pytes
 
 def test_a_spinning_check_is_unchecked_and_the_rest_is_graded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check past its deadline is a finding that says so; the run's other checks and other runs are graded."""
-    real = grading.run_one
+    real = run_one
 
-    def run_one(view: Any, name: Any) -> CheckResult | None:
+    def slow(view: Any, name: Any) -> CheckResult | None:
         while name == "arguments":
             pass
         return real(view, name)
 
-    monkeypatch.setattr(grading, "run_one", run_one)
+    monkeypatch.setattr(grading, "run_one", slow)
     with live({"limits": {"check_deadline_seconds": 0.1}}) as pipeline:
         pipeline.run()
         assert pipeline.processor.drain(WAIT)
@@ -265,7 +272,7 @@ def test_a_spinning_check_is_unchecked_and_the_rest_is_graded(monkeypatch: pytes
 def test_a_full_queue_drops_runs_and_says_so(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Beyond max_queue_runs whole runs are dropped, counted exactly, and logged once; sent = evaluated + dropped."""
     release = threading.Event()
-    real = grading.run_one
+    real = run_one
     monkeypatch.setattr(grading, "run_one", lambda view, name: release.wait(WAIT) and real(view, name))
     with live({"limits": {"max_queue_runs": 2}}) as pipeline, caplog.at_level(logging.WARNING, logger="attest_otel"):
         for _ in range(6):
@@ -314,7 +321,7 @@ def test_overload_turns_whole_runs_away_and_counts_them(monkeypatch: pytest.Monk
     """When the worker can't keep up, runs are turned away whole: sent = evaluated + dropped, to the run."""
     with live() as pipeline:
         gate = threading.Event()
-        pipeline.processor._worker.call(lambda _: gate.wait(WAIT) and None)
+        pipeline.processor._worker.call(lambda _: wait_for(gate))
         sent = FIRST_MARK // 4 + 500
         for _ in range(sent):
             pipeline.run(("fine",))
@@ -324,6 +331,40 @@ def test_overload_turns_whole_runs_away_and_counts_them(monkeypatch: pytest.Monk
         assert health.dropped["overload"] > 0
         assert health.started == sent == health.evaluated + sum(health.dropped.values())
         assert not any(missing(report) for report in pipeline.reports)
+
+
+def test_hooks_never_wait_for_a_stalled_worker() -> None:
+    """With the worker stalled, 20,000 spans start and end without one hook taking a millisecond, but for the rarest."""
+    with live() as pipeline:
+        gate = threading.Event()
+        pipeline.processor._worker.call(lambda _: wait_for(gate))
+        span = pipeline.tracer.start_span("execute_tool t", context=Context(), attributes=tool())
+        ended = ReadableSpan("execute_tool t", context=span.get_span_context(), attributes=tool())
+        took: list[int] = []
+        for _ in range(20_000):
+            began = time.thread_time_ns()
+            pipeline.processor.on_start(span)  # type: ignore[arg-type]
+            pipeline.processor.on_end(ended)
+            took.append(time.thread_time_ns() - began)
+        gate.set()
+        assert sorted(took)[int(len(took) * 0.999)] < 1_000_000
+
+
+def test_processors_come_and_go_without_a_trace() -> None:
+    """After 200 processors were made and closed, no thread, receiver or exit handler of theirs is left."""
+    meters = MeterProvider(shutdown_on_exit=False)
+    provider = TracerProvider(shutdown_on_exit=False)
+    threads, receivers = threading.active_count(), len(content_module._receivers)
+    left: list[weakref.ref[AttestSpanProcessor]] = []
+    for _ in range(200):
+        processor = AttestSpanProcessor({}, tracer_provider=provider, meter_provider=meters)
+        left.append(weakref.ref(processor))
+        processor.shutdown()
+        del processor
+    gc.collect()
+    assert threading.active_count() == threads
+    assert len(content_module._receivers) <= receivers
+    assert [ref for ref in left if ref() is not None] == []
 
 
 def test_unsampled_runs_are_judged_with_the_sampler() -> None:
@@ -370,6 +411,11 @@ def test_a_model_that_fails_or_sleeps_is_unchecked() -> None:
             found = report.result("faithfulness")
             assert found is not None
             assert found.findings[0].verdict == "unchecked"
+
+
+def wait_for(gate: threading.Event) -> None:
+    """Wait until a test lets go."""
+    gate.wait(WAIT)
 
 
 def _ids(span: trace.SpanContext) -> tuple[int, int]:

@@ -13,9 +13,10 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
 
-import attest_otel.live.grading as grading
 from attest_otel import content
+from attest_otel.checks import run_one
 from attest_otel.errors import ReportTimeoutError
+from attest_otel.live import grading
 from attest_otel.live.waiting import ReportWaiter
 from attest_otel.report import Report
 from tests.live.helpers import AGENT, WAIT, Live, live, tool
@@ -66,7 +67,7 @@ def test_a_nested_agent_waits_for_the_whole_run() -> None:
         with pipeline.tracer.start_as_current_span("agent", attributes=AGENT):
             with pipeline.tracer.start_as_current_span("nested", attributes=AGENT) as nested:
                 waiter = claim(pipeline, nested)
-            with pytest.raises(ReportTimeoutError, match="within 0.01 s"):
+            with pytest.raises(ReportTimeoutError, match=r"within 0\.01 s"):
                 waiter.wait(0.01)
         assert waiter.wait(WAIT).agent == "a"
 
@@ -75,7 +76,7 @@ def test_a_nested_agent_waits_for_the_whole_run() -> None:
 def test_event_loops_wait_without_being_blocked(run_loop: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """While a report is awaited the loop goes on; the report wakes it."""
     go = threading.Event()
-    real = grading.run_one
+    real = run_one
     monkeypatch.setattr(grading, "run_one", lambda view, name: go.wait(WAIT) and real(view, name))
 
     async def main() -> Report:
