@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
@@ -39,7 +40,7 @@ def _nanoseconds(value: object) -> object:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(_EXPECTED_TIME)
-        return round(value * 1_000_000_000)
+        return round(Decimal(repr(value)) * 1_000_000_000)
     if isinstance(value, int):
         for ceiling, factor in ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3)):
             if abs(value) < ceiling:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -36,6 +37,17 @@ class _Commands(click.Group):
         command = getattr(import_module(f"attest_otel.cli.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        from attest_otel.cli import output  # noqa: PLC0415  # `--help` needs no rich
+
+        output.write_unencodable_as_escapes()
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            output.leave(output.PIPE_CLOSED)
+        except KeyboardInterrupt:
+            output.leave(output.INTERRUPTED)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -54,6 +66,3 @@ def main() -> None:
     except AttestError as error:
         click.echo(f"attest-otel: {error}", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)

@@ -13,6 +13,7 @@ from rich.text import Text
 from attest_otel.checks import ORDER
 from attest_otel.cli.contracts import RunContracts
 from attest_otel.cli.inputs import BAD_INPUT, Inputs, load_settings
+from attest_otel.cli.output import terminal, write_line
 from attest_otel.cli.render import STYLES, render_report
 from attest_otel.config import CheckName
 from attest_otel.findings import DISPOSITION_RANK
@@ -33,14 +34,14 @@ def check(paths: tuple[str, ...], config: str | None, cases: str | None, checks:
     names = parse_checks(checks) or attest.default_checks()
     inputs = Inputs(paths)
     contracts = RunContracts(attest, inputs.complain)
-    console = Console(highlight=False)
+    console = terminal()
     verdicts: Counter[str] = Counter()
     for run in inputs.runs():
         contracts.check(run)
         report = attest.evaluate(run, checks=names)
         verdicts[report.verdict] += 1
         if output == "json":
-            click.echo(report.to_json())
+            write_line(report.to_json())
         else:
             render_report(console, run, report, Redactor(attest.config.redaction))
     if output == "table":

@@ -7,10 +7,10 @@ OTEL_EXPORTER_OTLP_ENDPOINT set, spans, metrics and the evaluation go there.
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
 from attest_otel.cli import demo_agent
 from attest_otel.cli.demo_sending import Sending
+from attest_otel.cli.output import terminal
 from attest_otel.cli.render import plain, render_report
 from attest_otel.live.install import install
 from attest_otel.redaction import Redactor
@@ -22,7 +22,7 @@ REPORT_SECONDS = 10.0
 @click.command()
 def demo() -> None:
     """A refund agent goes wrong; see the verdict in ten seconds."""
-    console = Console(highlight=False)
+    console = terminal()
     redactor = Redactor()
     sending = Sending()
     install(sending.tracer_provider, config=demo_agent.config(), meter_provider=sending.meter_provider)

@@ -6,15 +6,14 @@ import sys
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from attest_otel.batch import BatchMetrics, RunRow, Share, batch_metrics
 from attest_otel.cli.contracts import RunContracts
 from attest_otel.cli.inputs import BAD_INPUT, Inputs, load_settings
+from attest_otel.cli.output import terminal, write_json
 from attest_otel.grader import Attest
 from attest_otel.redaction import Redactor
-from attest_otel.report import dump_json
 
 LABELS = {
     "accuracy": "tool-call accuracy (task)",
@@ -43,7 +42,7 @@ def metrics(paths: tuple[str, ...], cases: str, config: str | None, output: str)
         views.append(attest.view(run))
     numbers = batch_metrics(views)
     if output == "json":
-        click.echo(dump_json({"data": as_json(numbers)}))
+        write_json({"data": as_json(numbers)})
     else:
         _print(numbers)
     sys.exit(BAD_INPUT if inputs.bad else 0)
@@ -66,7 +65,7 @@ def _rounded(share: Share) -> float | None:
 
 
 def _print(numbers: BatchMetrics) -> None:
-    console = Console(highlight=False)
+    console = terminal()
     redactor = Redactor()
     table = Table("called", "should", "valid", "quality", "task", "", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for row in numbers.rows:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from attest_otel.cli.inputs import BAD_INPUT, Inputs
+from attest_otel.cli.output import terminal, write_json
 from attest_otel.redaction import Redactor
 from attest_otel.report import dump_json
 from attest_otel.trajectory import Trajectory
@@ -22,11 +23,11 @@ MAX_CALLS_SHOWN = 100
 def runs(paths: tuple[str, ...], output: str) -> None:
     """Show the runs in PATH... as the checks see them."""
     inputs = Inputs(paths)
-    console = Console(highlight=False)
+    console = terminal()
     redactor = Redactor()
     for run in inputs.runs():
         if output == "json":
-            click.echo(dump_json(run.model_dump(mode="json", exclude_unset=True)))
+            write_json(run.model_dump(mode="json", exclude_unset=True))
         else:
             _print(console, run, redactor)
     sys.exit(BAD_INPUT if inputs.bad else 0)

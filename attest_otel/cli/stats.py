@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from attest_otel.report import dump_json
+from attest_otel.cli.output import write_json
 from attest_otel.statistics import difference_is_real, wilson_interval
 
 PAIRS = (2, 4)
@@ -25,4 +25,4 @@ def stats(counts: tuple[int, ...]) -> None:
             data["difference_is_real"] = difference_is_real(*counts)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    click.echo(dump_json({"data": data}))
+    write_json({"data": data})

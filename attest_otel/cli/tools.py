@@ -7,8 +7,8 @@ import sys
 import click
 
 from attest_otel.cli.inputs import BAD_INPUT, Inputs
+from attest_otel.cli.output import write_json
 from attest_otel.grader import Attest
-from attest_otel.report import dump_json
 
 
 @click.command()
@@ -24,5 +24,5 @@ def tools(path: str, config: str | None, appropriate: bool, check_answer: bool) 
     for run in inputs.runs():
         result = attest.tool_use(run, appropriate=appropriate, check_answer=check_answer)
         blocked = blocked or any(finding.disposition == "block" for finding in result.findings)
-        click.echo(dump_json({"data": result.model_dump()}))
+        write_json({"data": result.model_dump()})
     sys.exit(BAD_INPUT if inputs.bad else 1 if blocked else 0)
