@@ -245,4 +245,4 @@ def test_records_are_frozen() -> None:
     """Nothing that a check is given can be changed by it."""
     run = Trajectory.model_validate(PLAIN_RUN)
     with pytest.raises(ValidationError, match="frozen"):
-        run.task = "another"  # type: ignore[misc]
+        run.task = "another"

@@ -158,8 +158,13 @@ def _read(text: str, plain: bool) -> Payload | None:
     visible = None
     if copy.text.isascii() is False or TRIGGER.search(copy.text) is not None:
         visible = _visible(text, copy)
-    hidden = next((h for h in (_in_tags(copy), _in_comments(text, copy), _in_base64(text)) if h is not None), None)
+    hidden = next((h for h in (_in_tags(copy), _in_comments(text, copy), _in_base64(text if plain else _encodable(text))) if h is not None), None)
     return hidden or visible
+
+
+def _encodable(text: str) -> str:
+    """Return the text with every lone surrogate replaced by one character that can be encoded."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _escapes(text: str) -> bool:

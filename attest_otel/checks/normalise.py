@@ -174,7 +174,7 @@ class _Builder:
 @lru_cache(maxsize=4096)
 def _fold(char: str) -> tuple[str, str]:
     """Return a character's plain spelling, and the disguise it was, if it was one."""
-    if char in _INVISIBLE or unicodedata.category(char) == "Cf" or "\u0300" <= char <= "\u036f":
+    if char in _INVISIBLE or unicodedata.category(char) in {"Cf", "Cs"} or "\u0300" <= char <= "\u036f":
         return "", "zero_width"
     decomposed = unicodedata.normalize("NFKD", char)
     if decomposed[0].isascii():
