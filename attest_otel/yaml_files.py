@@ -19,6 +19,7 @@ from attest_otel.errors import ConfigError
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 50
 MAX_ALIASES = 100
+MAX_VALUES = 1_000_000
 UNNAMED = ""
 
 _AMBIGUOUS = re.compile(
@@ -54,6 +55,8 @@ def parse_yaml(text: str, name: str) -> Any:
     try:
         _check_shape(text, name)
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506  # a subclass of the safe loader
+    except ConfigError:
+        raise
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise ConfigError(f"{name}:{line}: not valid YAML: {error.problem}") from None
@@ -141,18 +144,48 @@ def _short(value: Any, limit: int = 60) -> str:
 
 
 def _check_shape(text: str, name: str) -> None:
-    depth = aliases = 0
+    shape = _Shape()
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        shape.take(event)
+        broken = shape.broken_limit()
+        if broken is not None:
+            raise ConfigError(f"{name}:{_line(event)}: {broken}")
+
+
+class _Shape:
+    """Counts depth, aliases, and the values a document holds once its aliases are followed."""
+
+    def __init__(self) -> None:
+        self._sizes = [0]
+        self._open: list[str | None] = []
+        self._anchors: dict[str, int] = {}
+        self._aliases = 0
+
+    def take(self, event: yaml.Event) -> None:
+        """Count one event."""
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
+            self._sizes.append(1)
+            self._open.append(event.anchor)
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            self._add(self._sizes.pop(), self._open.pop())
+        elif isinstance(event, yaml.ScalarEvent):
+            self._add(1, event.anchor)
         elif isinstance(event, yaml.AliasEvent):
-            aliases += 1
-        if depth > MAX_DEPTH:
-            raise ConfigError(f"{name}:{_line(event)}: nested deeper than {MAX_DEPTH} levels")
-        if aliases > MAX_ALIASES:
-            raise ConfigError(f"{name}:{_line(event)}: more than {MAX_ALIASES} aliases")
+            self._aliases += 1
+            self._add(self._anchors.get(event.anchor or "", 1), None)
+
+    def broken_limit(self) -> str | None:
+        """Say which limit is passed, if one is."""
+        if len(self._open) > MAX_DEPTH:
+            return f"nested deeper than {MAX_DEPTH} levels"
+        if self._aliases > MAX_ALIASES:
+            return f"more than {MAX_ALIASES} aliases"
+        return f"more than {MAX_VALUES} values once aliases are followed" if self._sizes[-1] > MAX_VALUES else None
+
+    def _add(self, size: int, anchor: str | None) -> None:
+        self._sizes[-1] += size
+        if anchor is not None:
+            self._anchors[anchor] = size
 
 
 def _line(event: yaml.Event) -> int:
