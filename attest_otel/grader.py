@@ -22,6 +22,7 @@ from attest_otel.config import AttestConfig, CheckName, resolve_config
 from attest_otel.errors import ConfigError
 from attest_otel.findings import CheckResult
 from attest_otel.judges import ASKS_MODEL, Judges, run_async
+from attest_otel.merging import is_suspicious, merge_results
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 from attest_otel.verdict import VerdictPolicy
@@ -75,7 +76,7 @@ class Attest:
             answer_kind: what counts as supported for faithfulness.
         """
         names = self._names(run, checks)
-        if self.judges.available and not names.isdisjoint(ASKS_MODEL):
+        if self._asks(names, default=checks is None):
             return run_async(partial(self.aevaluate, run, checks, answer_kind))
         view = self.view(run)
         return self.report(run, [*run_deterministic(view, names), *_no_model(names)])
@@ -85,10 +86,12 @@ class Attest:
         names = self._names(run, checks)
         view = self.view(run)
         results = run_deterministic(view, names)
+        if not self._asks(names, default=checks is None):
+            return self.report(run, [*results, *_no_model(names)])
         async with self.judges.judge() as judge:
             if judge is None:
                 return self.report(run, [*results, *_no_model(names)])
-            return self.report(run, await self.ask_model(view, results, judge, names, answer_kind))
+            return self.report(run, merge_results(results, await self.ask_model(view, results, judge, names, answer_kind)))
 
     async def ask_model(
         self,
@@ -101,11 +104,11 @@ class Attest:
         root: SpanContext | None = None,
         deadline_seconds: float | None = None,
     ) -> list[CheckResult]:
-        """Return a run's results with what the grading model adds; `root` is the span its questions link to."""
-        from attest_otel.model_checks import is_suspicious, merge_results, run_model_checks  # noqa: PLC0415
+        """Return the results that the grading model adds or changes; `root` is the span its questions link to."""
+        from attest_otel.model_checks import run_model_checks  # noqa: PLC0415  # the prompts are read where a model is asked
 
         session = judge.session(view.run.id, root, suspicious=is_suspicious(results))
-        added = await run_model_checks(
+        return await run_model_checks(
             view,
             results,
             session,
@@ -115,7 +118,6 @@ class Attest:
             allow_paths=self.allow_paths,
             deadline_seconds=deadline_seconds,
         )
-        return merge_results(results, added)
 
     def tool_use(self, run: Trajectory, *, appropriate: bool = False, check_answer: bool = False) -> CheckResult:
         """Grade a run's tool calls.
@@ -153,8 +155,11 @@ class Attest:
         return DETERMINISTIC if wanted is None else tuple(name for name in DETERMINISTIC if name in wanted)
 
     def default_checks(self) -> tuple[CheckName, ...]:
-        """Return every check that can run here: the model's too where there is a grading model."""
-        if not self.judges.available:
+        """Return every check that can run here: the model's too where a grading model is given or described.
+
+        A key in the environment alone adds none: it may be there for the agent.
+        """
+        if not self.judges.configured:
             return self.deterministic_checks()
         wanted = self.config.checks
         return ORDER if wanted is None else tuple(name for name in ORDER if name in wanted)
@@ -167,6 +172,12 @@ class Attest:
             text = json.dumps([self.policy.model_dump(), rules], sort_keys=True)
             self._hashes[key] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return self._hashes[key]
+
+    def _asks(self, names: set[CheckName], *, default: bool) -> bool:
+        """Whether the model is asked: the environment's key counts for the default checks and those that can't do without."""
+        if self.judges.configured:
+            return not names.isdisjoint(ASKS_MODEL)
+        return self.judges.available and (default or not names.isdisjoint(NEEDS_MODEL))
 
     async def _read_tool_use(self, view: RunView, appropriate: bool) -> CheckResult:
         from attest_otel.model_checks import tool_use_with_model  # noqa: PLC0415

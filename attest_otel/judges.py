@@ -2,7 +2,7 @@
 
 A model given by the caller is the caller's to close. One that the settings or the environment describe
 is made once, so that budgets and the cache outlive a run; its connections, which belong to one event
-loop, are closed when nobody here is using it.
+loop, are closed when nobody here is using it. The child of a fork makes its own.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Judges:
         self._lock = threading.Lock()
         self._made: Judge | None = None
         self._users = 0
+        self._pid = os.getpid()
 
     @property
     def configured(self) -> bool:
@@ -52,6 +53,8 @@ class Judges:
             return self._given
         from attest_otel.judge.factory import build_judge  # noqa: PLC0415  # the client is imported where a model is asked
 
+        if self._pid != os.getpid():
+            self._lock, self._made, self._users, self._pid = threading.Lock(), None, 0, os.getpid()
         with self._lock:
             if self._made is None:
                 self._made = build_judge(self._config or JudgeConfig())
@@ -65,8 +68,13 @@ class Judges:
         try:
             yield judge
         finally:
-            if self._count(-1) == 0 and judge is not None and self._given is None:
-                await judge.aclose()
+            if self._count(-1) == 0:
+                await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections of a model that was made here; it can be used again."""
+        if self._made is not None and self._pid == os.getpid():
+            await self._made.aclose()
 
     def _count(self, change: int) -> int:
         with self._lock:

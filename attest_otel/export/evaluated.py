@@ -24,7 +24,8 @@ class Evaluated:
 
     A run may be sent more than once: its deterministic findings at once (`final` False while a model
     is still reading), everything when all checks are in, and again as a revision when late spans
-    supersede it. `fresh` names the checks whose results were not sent before; None means all.
+    supersede it. `fresh` names the checks whose results were not sent before; None means all. Of those,
+    `sent` are the ids of findings and `scored` the checks whose score went out all the same.
     `root` is the context of the run's root span, the parent of the evaluation span; `lag_seconds` the
     time from the run's end to this report; `check_seconds` how long each check took; `spans` the
     run's own ended spans, for a sink that exports what was recorded but not sampled.
@@ -38,10 +39,18 @@ class Evaluated:
     spans: tuple[ReadableSpan, ...] = ()
     final: bool = True
     fresh: frozenset[str] | None = None
+    sent: frozenset[str] = frozenset()
+    scored: frozenset[str] = frozenset()
 
     def fresh_results(self) -> list[CheckResult]:
-        """Return the results that were not sent before."""
-        return [r for r in self.report.results if self.fresh is None or r.check in self.fresh]
+        """Return the results that were not sent before, without the findings and scores that were."""
+        return [self._fresh(r) for r in self.report.results if self.fresh is None or r.check in self.fresh]
+
+    def _fresh(self, result: CheckResult) -> CheckResult:
+        findings = [finding for finding in result.findings if finding.id not in self.sent]
+        if len(findings) == len(result.findings) and result.check not in self.scored:
+            return result
+        return result.model_copy(update={"findings": findings, "score": None if result.check in self.scored else result.score})
 
 
 class Sink(Protocol):

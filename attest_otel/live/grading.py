@@ -22,6 +22,7 @@ from attest_otel.grader import Attest
 from attest_otel.live.conversations import Conversations
 from attest_otel.live.lane import Outcome, Step, Work
 from attest_otel.live.runs import Job
+from attest_otel.merging import merge_results, without_waiting
 from attest_otel.read.build import build_trajectory
 from attest_otel.read.runs import split_runs
 from attest_otel.report import Report
@@ -51,7 +52,8 @@ def bare_run(job: Job, reason: str = "the run could not be rebuilt") -> Trajecto
 class Graded:
     """What grading a job came to so far.
 
-    `first` is True until a report of it went out; `gave_up` says that nothing looked at the run.
+    `first` is True until a report of it went out; `gave_up` says that nothing looked at the run. `view`
+    is the run as the checks read it; `sent` are the findings, and `scored` the checks' scores, that went out.
     """
 
     job: Job
@@ -61,6 +63,9 @@ class Graded:
     report: Report | None = None
     first: bool = True
     gave_up: bool = False
+    view: RunView | None = None
+    sent: frozenset[str] = frozenset()
+    scored: frozenset[str] = frozenset()
 
 
 class Grader:
@@ -106,6 +111,7 @@ class Grader:
             outcome = view if view.fault is not None else (yield self._check(view.value, name, ends))
             self._take(graded, name, outcome)
         if view.fault is None:
+            graded.view = view.value
             yield self._step("remembering the run", partial(self._remember, view.value))
         if built.fault is not None:
             graded.results.append(unchecked("coverage", f"the run was not rebuilt: {built.fault}"))
@@ -115,9 +121,9 @@ class Grader:
 
     def finish(self, graded: Graded, added: Sequence[CheckResult]) -> Work:
         """Add what the model found and send everything."""
-        before = {r.check for r in graded.results}
-        graded.results = merge(graded.results, added)
-        fresh = frozenset(r.check for r in added) | frozenset(r.check for r in graded.results if r.check not in before)
+        graded.results = merge_results(graded.results, added)
+        held_back = {r.check for r in graded.results if any(f.id not in graded.sent for f in r.findings)}
+        fresh = frozenset(held_back | {r.check for r in added})
         yield from self._send(graded, final=True, fresh=fresh)
 
     def not_graded(self, job: Job, reason: str) -> Work:
@@ -136,7 +142,7 @@ class Grader:
 
     def _send(self, graded: Graded, *, final: bool, fresh: frozenset[str] | None = None) -> Work:
         job = graded.job
-        made = yield self._step("making the report", partial(self._report, graded))
+        made = yield self._step("making the report", partial(self._report, graded, final=final))
         report: Report = made.value if made.fault is None else Report(run_id=graded.run.id, results=[unchecked("coverage", str(made.fault))])
         graded.report = report
         if not self._on_graded(graded, final):
@@ -150,7 +156,11 @@ class Grader:
             spans=job.spans,
             final=final,
             fresh=fresh,
+            sent=graded.sent,
+            scored=graded.scored,
         )
+        graded.sent |= {finding.id for finding in report.findings()}
+        graded.scored |= {check for check, score in report.scores.items() if score is not None}
         for sink in self._sinks:
             outcome = yield self._step(f"sending to {_name(sink)}", partial(sink.emit, evaluated), interrupt=False)
             if outcome.fault is not None:
@@ -162,8 +172,9 @@ class Grader:
     def _remember(self, view: RunView) -> None:
         self._conversations.add(view.run.conversation_id, view.run.id, side_effects(view))
 
-    def _report(self, graded: Graded) -> Report:
-        return self._attest.report(graded.run, graded.results, revision=graded.job.revision)
+    def _report(self, graded: Graded, *, final: bool) -> Report:
+        results = graded.results if final else without_waiting(graded.results)
+        return self._attest.report(graded.run, results, revision=graded.job.revision)
 
     def _check(self, view: RunView, name: CheckName, ends: float) -> Step:
         left = min(self._limits.check_deadline_seconds, max(ends - self._clock(), 0.001))
@@ -178,23 +189,6 @@ class Grader:
 
     def _step(self, name: str, action: Callable[[], Any], *, interrupt: bool = True) -> Step:
         return Step(name, action, self._limits.check_deadline_seconds, interrupt)
-
-
-def merge(first: Sequence[CheckResult], added: Sequence[CheckResult]) -> list[CheckResult]:
-    """Return the results with a model's added: of one check, what the model settled replaces `unchecked` alone."""
-    merged = {result.check: result for result in first}
-    for result in added:
-        old = merged.get(result.check)
-        merged[result.check] = result if old is None else _merge_one(old, result)
-    return list(merged.values())
-
-
-def _merge_one(old: CheckResult, new: CheckResult) -> CheckResult:
-    known = {f.id for f in new.findings}
-    settled = {(f.subject, f.step) for f in new.findings}
-    kept = [f for f in old.findings if f.id not in known and (f.verdict != "unchecked" or (f.subject, f.step) not in settled)]
-    findings = [*kept, *new.findings]
-    return new.model_copy(update={"findings": findings, "passed": all(f.severity != "fail" for f in findings)})
 
 
 def _name(sink: Sink) -> str:

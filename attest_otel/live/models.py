@@ -16,14 +16,17 @@ import anyio.to_thread
 from attest_otel.checks import unchecked
 from attest_otel.findings import CheckResult
 from attest_otel.live.faults import Counter, FaultLog
-from attest_otel.live.grading import Graded, ModelChecks
+from attest_otel.live.grading import Graded
+from attest_otel.live.judging import AskModel
 from attest_otel.live.quiet import quiet
+
+CLOSE_SECONDS = 1.0
 
 Done = Callable[[Graded, Sequence[CheckResult]], None]
 
 
 class ModelLoop:
-    """Runs `checks(run, report)` for one graded run after another, many at once.
+    """Runs `checks(graded)` for one graded run after another, many at once.
 
     Args:
         checks: the judge's; it bounds how many questions it asks at a time.
@@ -31,7 +34,7 @@ class ModelLoop:
         on_done: called from the loop with what was added; must not block.
     """
 
-    def __init__(self, checks: ModelChecks, names: Sequence[str], deadline_seconds: float, on_done: Done, faults: FaultLog) -> None:
+    def __init__(self, checks: AskModel, names: Sequence[str], deadline_seconds: float, on_done: Done, faults: FaultLog) -> None:
         self._checks = checks
         self._names = tuple(names)
         self._deadline = deadline_seconds
@@ -72,20 +75,29 @@ class ModelLoop:
             self._faults.say("model_loop", "the grading model's event loop ended", error)
 
     async def _serve(self) -> None:
-        async with anyio.create_task_group() as group:
-            while True:
-                graded = await anyio.to_thread.run_sync(self._queue.get, abandon_on_cancel=True)
-                if graded is None:
-                    group.cancel_scope.cancel()
-                    return
-                group.start_soon(self._answer, graded)
+        try:
+            async with anyio.create_task_group() as group:
+                while True:
+                    graded = await anyio.to_thread.run_sync(self._queue.get, abandon_on_cancel=True)
+                    if graded is None:
+                        group.cancel_scope.cancel()
+                        return
+                    group.start_soon(self._answer, graded)
+        finally:
+            await self._aclose()
+
+    async def _aclose(self) -> None:
+        close = getattr(self._checks, "aclose", None)
+        if close is not None:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await close()
 
     async def _answer(self, graded: Graded) -> None:
         added: Sequence[CheckResult] = self._none("the model did not answer before the deadline")
         try:
             if graded.report is not None:
                 with anyio.move_on_after(self._deadline):
-                    added = await self._checks(graded.run, graded.report)
+                    added = await self._checks(graded)
         except Exception as error:  # noqa: BLE001  # a judge that fails is a finding that says so
             added = self._none(f"the grading model's checks failed: {type(error).__name__}")
         finally:
@@ -97,6 +109,6 @@ class ModelLoop:
         return [unchecked(name, reason) for name in self._names]
 
 
-def model_loop(checks: ModelChecks | None, names: Sequence[str], deadline: float, on_done: Done, faults: FaultLog) -> ModelLoop | None:
+def model_loop(checks: AskModel | None, names: Sequence[str], deadline: float, on_done: Done, faults: FaultLog) -> ModelLoop | None:
     """Return the loop for a judge's checks, or None where there is no judge."""
     return None if checks is None else ModelLoop(checks, names, deadline, on_done, faults)

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from attest_otel.checks import NEEDS_MODEL
 from attest_otel.export.evaluated import Sink
 from attest_otel.findings import CheckResult
 from attest_otel.grader import Attest
@@ -17,6 +16,7 @@ from attest_otel.live.buffer import Buffer
 from attest_otel.live.faults import Counts, FaultLog
 from attest_otel.live.grading import Graded, Grader, ModelChecks
 from attest_otel.live.health import DROP_REASONS, Health
+from attest_otel.live.judging import model_checks_of, names_unchecked
 from attest_otel.live.lane import Lane, Work
 from attest_otel.live.models import model_loop
 from attest_otel.live.quiet import QUIET_TRACE
@@ -57,7 +57,7 @@ class Pipeline:
         self._answers: deque[tuple[int, Report | str]] = deque(maxlen=MAX_ANSWERS)
         self._last_success: float | None = None
         self._began = clock()
-        self._model = model_loop(model_checks, sorted(NEEDS_MODEL), self._limits.evaluation_deadline_seconds, self._model_answered, faults)
+        self._model = model_loop(model_checks_of(attest, model_checks), names_unchecked(attest, model_checks), self._limits.evaluation_deadline_seconds, self._model_answered, faults)
         self._grader = Grader(
             attest,
             sinks,

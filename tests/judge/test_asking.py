@@ -10,7 +10,8 @@ import pytest
 from attest_otel.judge.asking import MAX_ITEMS, Asker, Reply, answers_schema, read_replies
 from attest_otel.judge.prompts import ANSWER_READING, PROMPT_VERSIONS, PROMPTS, ROLE
 from attest_otel.judge.question import Answer, Question
-from tests.judge.scripted import ScriptedJudge, SilentJudge, items_of
+from attest_otel.judge.scripted import read_items
+from tests.judge.scripted import ScriptedJudge, SilentJudge
 
 ITEM = {"tool": "t", "error": "e", "final_answer": "a"}
 ANSWERS = ("yes", "no")
@@ -63,7 +64,7 @@ def test_items_go_in_batches_with_a_control_each() -> None:
     """No question holds more than its share of items, and each holds one control."""
     judge = ScriptedJudge(lambda _kind, _item: "silent")
     assert [reply.answer for reply in replies(Asker(judge), 25)] == ["silent"] * 25
-    sizes = [len(items_of(question.user)) for question in judge.questions]
+    sizes = [len(read_items(question.user)) for question in judge.questions]
     assert sizes == [MAX_ITEMS + 1, MAX_ITEMS + 1, 6]
 
 

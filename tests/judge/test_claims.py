@@ -10,7 +10,8 @@ import pytest
 from attest_otel.judge.asking import Asker
 from attest_otel.judge.claims import MAX_CLAIMS, Claims, extract_claims, sentences
 from attest_otel.judge.question import Question
-from tests.judge.scripted import ScriptedJudge, SilentJudge, blocks_of
+from attest_otel.judge.scripted import read_blocks
+from tests.judge.scripted import ScriptedJudge, SilentJudge
 
 
 class Extractor(ScriptedJudge):
@@ -24,7 +25,7 @@ class Extractor(ScriptedJudge):
     def value(self, question: Question) -> dict[str, Any]:
         """The claims of the sentences shown."""
         found = []
-        for one in blocks_of(question.user)[0][2]["sentences"]:
+        for one in read_blocks(question.user)[0][2]["sentences"]:
             control = "tool calls in this run" in one["text"]
             texts = self.by_sentence.get(one["text"], [one["text"]] if control and self.mind_control else [])
             found += [{"sentence": one["id"], "claim": text, "kind": "action"} for text in texts]

@@ -9,7 +9,8 @@ import pytest
 from attest_otel import Attest, Trajectory
 from attest_otel.findings import CheckResult
 from attest_otel.judge.readings import MAX_READ_CALLS
-from tests.judge.scripted import Say, ScriptedJudge, SilentJudge, items_of
+from attest_otel.judge.scripted import read_items
+from tests.judge.scripted import Say, ScriptedJudge, SilentJudge
 
 ERROR = {"name": "pay", "arguments_raw": '{"cents": 1}', "output": "Error: declined"}
 FINE = {"name": "look", "arguments_raw": "{}", "output": "ok"}
@@ -47,7 +48,7 @@ def test_one_question_an_error_and_no_more_shown() -> None:
     _, judge = read(run(ERROR, FINE, {**ERROR, "name": "other"}), "silent")
     assert [q.kind for q in judge.questions] == ["tool_use.answer"] * 2
     for question in judge.questions:
-        assert all(set(item) == {"tool", "error", "final_answer"} for _, item in items_of(question.user))
+        assert all(set(item) == {"tool", "error", "final_answer"} for _, item in read_items(question.user))
         assert "HIDDEN" not in question.user
         assert "cents" not in question.user
 
