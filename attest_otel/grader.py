@@ -64,7 +64,7 @@ class Attest:
         self.judges = Judges(judge, self.config.judge)
         self.extract_artifacts = extract_artifacts
         self.allow_paths = allow_paths
-        self._hashes: dict[str, str] = {}
+        self._hashes: dict[tuple[str | None, bool], str] = {}
         self._cases = {name: _by_id(agent.cases) for name, agent in self.config.agents.items()}
 
     def evaluate(self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual") -> Report:
@@ -146,7 +146,7 @@ class Attest:
             results=self.policy.apply(ordered),
             revision=revision,
             incomplete=list(run.incomplete),
-            policy_hash=self.policy_hash(run.agent),
+            policy_hash=self.policy_hash(run.agent, asked=any("prompt_versions" in result.metadata for result in results)),
         )
 
     def deterministic_checks(self) -> tuple[CheckName, ...]:
@@ -164,12 +164,13 @@ class Attest:
         wanted = self.config.checks
         return ORDER if wanted is None else tuple(name for name in ORDER if name in wanted)
 
-    def policy_hash(self, agent: str | None) -> str:
-        """Return a short hash of the policy and the rules that grade this agent."""
-        key = agent if agent in self.config.agents else "*"
+    def policy_hash(self, agent: str | None, *, asked: bool = False) -> str:
+        """Return a short hash of the policy and the rules that grade this agent, and of the prompts where a model is asked."""
+        asked = asked or self.judges.configured
+        key = (agent if agent in self.config.agents else "*", asked)
         if key not in self._hashes:
             rules = [rule.model_dump() for rule in self.config.agent(agent).rules]
-            text = json.dumps([self.policy.model_dump(), rules], sort_keys=True)
+            text = json.dumps([self.policy.model_dump(), rules, *([_prompt_versions()] if asked else [])], sort_keys=True)
             self._hashes[key] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return self._hashes[key]
 
@@ -205,6 +206,12 @@ class Attest:
 
 def _no_model(names: set[CheckName]) -> list[CheckResult]:
     return [unchecked(name, NO_MODEL, {"limit": "no_model"}) for name in ORDER if name in NEEDS_MODEL and name in names]
+
+
+def _prompt_versions() -> dict[str, str]:
+    from attest_otel.judge.prompts import PROMPT_VERSIONS  # noqa: PLC0415
+
+    return dict(PROMPT_VERSIONS)
 
 
 def _position(check: str) -> int:

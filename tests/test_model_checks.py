@@ -163,3 +163,12 @@ def test_every_check_names_the_limit() -> None:
         result = report.result(check)
         assert result is not None
         assert any(f.metadata.get("limit") == "budget" for f in result.findings), check
+
+
+def test_the_hash_covers_the_prompts() -> None:
+    """Reports say which prompts graded them: a judge changes the hash, and a wording would."""
+    run = Trajectory.model_validate(RUN)
+    without = Attest({}).evaluate(run, checks=["tool_use"]).policy_hash
+    hashes = {Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=["tool_use"]).policy_hash for _ in range(2)}
+    assert len(hashes) == 1
+    assert without not in hashes

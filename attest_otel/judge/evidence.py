@@ -20,7 +20,7 @@ from attest_otel.judge.boundary import Block, as_json
 from attest_otel.judge.flagging import without_instructions
 from attest_otel.redaction import Redactor
 
-MAX_EVIDENCE_CHARS = 96_000
+MAX_EVIDENCE_CHARS = 64_000
 MAX_BLOCKS = 100
 MAX_SCANNED_CHARS = 262_144
 MAX_CALLS_SHOWN = 100

@@ -79,9 +79,7 @@ def _by_index(calls: Sequence[Call], replies: Sequence[Reply]) -> dict[int, Repl
 
 def _output(view: RunView, call: Call) -> str:
     text = call.call.output
-    if text is None:
-        return call.outcome.reason
-    return without_instructions(shown_text(view, text, MAX_OUTPUT_CHARS))[0]
+    return without_instructions(shown_text(view, call.outcome.reason if text is None else text, MAX_OUTPUT_CHARS))[0]
 
 
 def _choice(view: RunView, call: Call) -> dict[str, Any]:
