@@ -69,9 +69,13 @@ class Asker:
         return await in_order([lambda item=item: self._one(prompt, item) for item in items])  # type: ignore[misc]
 
     async def raw(self, kind: str, version: str, system: str, blocks: Sequence[Block], schema: Mapping[str, Any], max_tokens: int) -> Answer:
-        """Ask a question of another form."""
+        """Ask a question of another form; a session that breaks its promise and raises gave no answer."""
         key = question_key(kind, version, system, blocks, schema)
-        return await self.session.ask(Question(kind, version, system, frame_fresh(blocks, self.boundary), schema, key, max_tokens))
+        question = Question(kind, version, system, frame_fresh(blocks, self.boundary), schema, key, max_tokens)
+        try:
+            return await self.session.ask(question)
+        except Exception as error:  # noqa: BLE001  # one question must not cost the run the others
+            return Answer(None, f"asking the grading model failed: {type(error).__name__}", "error")
 
     async def note_wrong_control(self, prompt: Prompt) -> None:
         """Find out, once for each kind of question, whether the model is steered: does it get the control right on its own?"""
