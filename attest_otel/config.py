@@ -7,10 +7,11 @@ names the path of the field; nothing a span carries ever changes a setting.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from attest_otel.attributes import CONFIG_ENV
 from attest_otel.cases import Case, check_unique, load_cases
@@ -88,11 +89,23 @@ class Limits(Settings):
 
 
 class RedactionConfig(Settings):
-    """What is taken out of text before it leaves: built-in patterns, and the user's own (RE2 syntax)."""
+    """What is taken out of text before it leaves: built-in patterns, and the user's own (RE2 syntax).
+
+    `key_names` adds to the names of keys whose values are secret. `hook` is a function of the
+    program, called with every text after the patterns; a file can't name one.
+    """
 
     enabled: bool = True
     patterns: list[str] = Field(default_factory=list)
     key_names: list[str] = Field(default_factory=list)
+    hook: Callable[[str], str] | None = Field(default=None, exclude=True, repr=False)
+
+    @field_validator("patterns")
+    @classmethod
+    def _patterns_compile(cls, patterns: list[str]) -> list[str]:
+        for pattern in patterns:
+            check_pattern(pattern)
+        return patterns
 
 
 class JudgeConfig(Settings):
@@ -186,6 +199,21 @@ class AttestConfig(Settings):
 
 
 _NO_AGENT = AgentConfig()
+
+
+def check_pattern(pattern: str) -> None:
+    """Refuse a pattern that RE2 can't run in linear time, or that matches where there is nothing (ValueError)."""
+    import re2  # noqa: PLC0415  # only settings with patterns pay for it
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error as error:
+        said = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else str(error)
+        raise ValueError(f"expected a pattern in RE2 syntax (no look-around, no back-references): {said}") from None
+    if compiled.search("") is not None:
+        raise ValueError("expected a pattern that matches at least one character, but it matches an empty text")
 
 
 def resolve_config(config: AttestConfig | str | Path | dict[str, Any] | None) -> AttestConfig:

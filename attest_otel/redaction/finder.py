@@ -1,0 +1,59 @@
+"""Everything that is to be taken out of a text, wherever it hides: as it stands, escaped, split, or in base64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import re2
+
+from attest_otel.redaction.edges import breaks_off, find_halves
+from attest_otel.redaction.keys import KeyNames
+from attest_otel.redaction.layers import Layer, base64_runs, has_escapes
+from attest_otel.redaction.numbers import CARD, IBAN, find_numbers
+from attest_otel.redaction.patterns import Spot, find_tokens, shapes
+
+MAX_DEPTH = 4
+
+
+class Finder:
+    """Finds secrets in UTF-8 text; thread-safe, its work linear in the text.
+
+    Args:
+        patterns: the user's own, in RE2 syntax; what they match is of kind `custom`.
+        key_names: more names of keys whose values are secret.
+    """
+
+    def __init__(self, patterns: Iterable[str] = (), key_names: Iterable[str] = ()) -> None:
+        self._keys = KeyNames(key_names)
+        own = list(patterns)
+        self._own = [re2.compile(pattern.encode()) for pattern in own]
+        self._any = re2.compile("|".join(f"(?:{s})" for s in (*shapes(), self._keys.shape, CARD, IBAN, *own)).encode())
+
+    def find(self, data: bytes, *, cut: bool = False, depth: int = 0) -> list[Spot]:
+        """Return what is to be taken out, in no order; `cut` says that the text goes on after its end."""
+        spots: list[Spot] = []
+        if self._any.search(data) is not None:
+            spots += find_tokens(data)
+            spots += self._keys.find(data)
+            spots += find_numbers(data)
+            for pattern in self._own:
+                spots += (Spot(*match.span(), "custom") for match in pattern.finditer(data) if match.end() > match.start())
+        spots += find_halves(data, cut=cut)
+        if depth < MAX_DEPTH:
+            spots += self._decoded(data, cut or breaks_off(data), depth + 1)
+        return spots
+
+    def is_key_name(self, name: str) -> bool:
+        """Return whether a key of this name holds a secret."""
+        return any(self._keys.find(f"{name[:256]}=x".encode("utf-8", "replace")))
+
+    def _decoded(self, data: bytes, cut: bool, depth: int) -> Iterator[Spot]:
+        if has_escapes(data):
+            layer = Layer(data)
+            if layer.changed:
+                for start, end, kind in self.find(layer.data, cut=cut, depth=depth):
+                    yield Spot(*layer.back(start, end), kind)
+        for start, end, text in base64_runs(data):
+            found = self.find(text, cut=cut and end == len(data), depth=depth)
+            if found:
+                yield Spot(start, end, found[0].kind)

@@ -1,0 +1,123 @@
+"""Texts inside a text: JSON and URL escapes, HTML entities and invisible characters decoded; base64 runs decoded.
+
+A layer remembers where each of its bytes came from, so that what is found in it is taken out of the
+original.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+import re2
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"'\\/bfnrt])"
+    rb"|%[0-9A-Fa-f]{2}|&(?:#x?[0-9a-fA-F]{1,6}|amp|quot|lt|gt|apos);"
+    rb"|\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1\xa0[\x8b-\x8f]|\xe1\x85[\x9f\xa0]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\x9f-\xaf]"
+    rb"|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf3\xa0[\x80-\x87][\x80-\xbf]|"
+    + b"|".join(re.escape(bytes([number])) for number in (*range(9), 11, 12, *range(14, 32), 127))
+)
+_SIMPLE = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"", b"f": b""}
+_ENTITIES = {b"&amp;": b"&", b"&quot;": b'"', b"&lt;": b"<", b"&gt;": b">", b"&apos;": b"'"}
+_RUN = re2.compile(rb"[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]{4,})*={0,2}")
+_UNUSUAL = re2.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|[^\x00-\x7f]")
+_READABLE = bytes([*range(32, 127), 0, 9, 10, 13, *range(128, 255)])
+MIN_READABLE = 0.9
+
+
+class Layer:
+    """What a text says once its escapes are decoded."""
+
+    def __init__(self, data: bytes) -> None:
+        pieces: list[bytes] = []
+        self._here: list[int] = []
+        self._there: list[tuple[int, int, bool]] = []
+        self._size = 0
+        at = 0
+        for match in _ESCAPE.finditer(data):
+            start, end = match.span()
+            self._add(pieces, data[at:start], at, start, whole=False)
+            self._add(pieces, _decoded(match[0]), start, end, whole=True)
+            at = end
+        self.changed = at > 0
+        self._add(pieces, data[at:], at, len(data), whole=False)
+        self.data = b"".join(pieces)
+
+    def back(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of this layer lies in the text it was decoded from; an escape goes as a whole."""
+        first, last = bisect_right(self._here, start) - 1, bisect_right(self._here, end - 1) - 1
+        begin, _, whole = self._there[first]
+        begins = begin if whole else begin + start - self._here[first]
+        begin, stop, whole = self._there[last]
+        return begins, stop if whole else begin + end - self._here[last]
+
+    def _add(self, pieces: list[bytes], text: bytes, start: int, end: int, *, whole: bool) -> None:
+        if text:
+            pieces.append(text)
+            self._here.append(self._size)
+            self._there.append((start, end, whole))
+            self._size += len(text)
+
+
+def has_escapes(data: bytes) -> bool:
+    """Return whether decoding may change anything; cheap."""
+    if b"\\" in data or b"%" in data or (b"&" in data and b";" in data):
+        return True
+    return _UNUSUAL.search(data) is not None
+
+
+def base64_runs(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield where base64 may stand, and the readable text it holds, at whatever offset it begins."""
+    for match in _RUN.finditer(data):
+        start, end = match.span()
+        run = data[start:end]
+        if run.islower() or run.isdigit():
+            continue
+        yield from ((start, end, text) for text in _texts(run))
+
+
+def _texts(run: bytes) -> Iterator[bytes]:
+    letters = run.translate(_TO_STANDARD, b"\r\n=")
+    for offset in range(4):
+        part = letters[offset:]
+        try:
+            text = base64.b64decode(part[: len(part) - (len(part) % 4 == 1)] + b"=" * (-len(part) % 4 if len(part) % 4 != 1 else 0))
+        except (binascii.Error, ValueError):
+            continue
+        if text and len(text.translate(None, _READABLE)) <= len(text) * (1 - MIN_READABLE):
+            yield text
+
+
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+
+
+def _decoded(escape: bytes) -> bytes:
+    first = escape[:1]
+    if first == b"\\":
+        return _backslash(escape)
+    if first == b"%":
+        return bytes([int(escape[1:], 16)])
+    if first == b"&":
+        return _ENTITIES.get(escape) or _character(escape[3:-1] if escape[2:3] in b"xX" else escape[2:-1], 16 if escape[2:3] in b"xX" else 10)
+    if first == b"\xef" and escape[1] in {0xBC, 0xBD}:
+        return bytes([ord(escape.decode()) - 0xFEE0])
+    return b""
+
+
+def _backslash(escape: bytes) -> bytes:
+    kind = escape[1:2]
+    if kind in {b"u", b"x"}:
+        return _character(escape[2:], 16)
+    return _SIMPLE.get(kind, kind)
+
+
+def _character(digits: bytes, base: int) -> bytes:
+    try:
+        number = int(digits, base)
+        return b"" if number < 32 and number not in {9, 10, 13} else chr(number).encode("utf-8", "replace")  # noqa: PLR2004
+    except ValueError:
+        return b"?"

@@ -1,0 +1,115 @@
+"""The redactor: one object that every way out shares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from attest_otel.config import RedactionConfig
+from attest_otel.redaction.finder import Finder
+from attest_otel.redaction.screen import clean, cut
+from attest_otel.redaction.writing import write
+
+Hook = Callable[[str], str]
+
+FAILED = "[redaction failed]"
+MAX_DEPTH = 32
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Redactor:
+    """Replaces what looks like a secret with `[redacted:kind]`; thread-safe, linear in the text, never raises.
+
+    Args:
+        config: the settings; by default the built-in patterns.
+        hook: called with every text after the patterns; returns it without what only the user knows
+            to be secret. Where it raises or returns anything but text, the value is dropped.
+    """
+
+    def __init__(self, config: RedactionConfig | None = None, *, hook: Hook | None = None) -> None:
+        settings = config or RedactionConfig()
+        self._finder = finder_of(settings) if settings.enabled else None
+        self._hook = hook or settings.hook
+
+    def redact(self, text: str) -> str:
+        """Return the text without secrets."""
+        try:
+            return self._redacted(text, cut=False)
+        except Exception:  # noqa: BLE001  # what can't be cleaned isn't shown
+            return FAILED
+
+    def redact_cut(self, text: str) -> str:
+        """Return a text without secrets that was cut at its end: half a secret there is taken out as well."""
+        try:
+            return self._redacted(text, cut=True)
+        except Exception:  # noqa: BLE001
+            return FAILED
+
+    def redact_value(self, value: Any) -> Any:
+        """Return plain data with every text in it, keys included, redacted."""
+        try:
+            return self._value(value, 0)
+        except Exception:  # noqa: BLE001
+            return FAILED
+
+    def show(self, text: str, limit: int) -> str:
+        """Return the text as a person's screen may have it: redacted, cut to `limit` characters, cleaned."""
+        return clean(cut(self.redact(text), limit))
+
+    def _redacted(self, text: str, *, cut: bool) -> str:
+        if self._finder is not None:
+            text = _without_secrets(self._finder, text, cut=cut)
+        if self._hook is None:
+            return text
+        answer = self._hook(text)
+        return answer if isinstance(answer, str) else FAILED
+
+    def _value(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._redacted(value, cut=False)
+        if isinstance(value, bool | float) or value is None:
+            return value
+        if isinstance(value, int):
+            text = str(value) if value.bit_length() < 512 else ""  # noqa: PLR2004  # no card or account is longer
+            return value if self._redacted(text, cut=False) == text else self._redacted(text, cut=False)
+        if depth >= MAX_DEPTH:
+            return FAILED
+        if isinstance(value, dict):
+            return {self._value(key, depth + 1): self._member(key, part, depth + 1) for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._value(part, depth + 1) for part in value]
+        return FAILED
+
+    def _member(self, key: Any, value: Any, depth: int) -> Any:
+        if isinstance(key, str) and isinstance(value, str | int) and not isinstance(value, bool) and self._finder is not None:
+            name = self._finder.is_key_name(key)
+            if name and value != "":
+                return "[redacted:secret]"
+        return self._value(value, depth)
+
+
+def _without_secrets(finder: Finder, text: str, *, cut: bool) -> str:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = _SURROGATE.sub("\ufffd", text).encode()
+    spots = finder.find(data, cut=cut)
+    if not spots:
+        return text
+    return write(text.encode("utf-8", "surrogatepass"), spots).decode("utf-8", "surrogatepass")
+
+
+def finder_of(config: RedactionConfig) -> Finder:
+    """Return the finder of some settings; made once for each."""
+    key = (tuple(config.patterns), tuple(config.key_names))
+    found = _finders.get(key)
+    if found is None:
+        if len(_finders) >= _MAX_FINDERS:
+            _finders.clear()
+        found = _finders[key] = Finder(*key)
+    return found
+
+
+_MAX_FINDERS = 64
+_finders: dict[tuple[tuple[str, ...], tuple[str, ...]], Finder] = {}
