@@ -67,9 +67,13 @@ class _Turn:
 
 
 class Lane:
-    """Works off a queue, in order, one piece of work at a time."""
+    """Works off a queue, in order, one piece of work at a time.
 
-    def __init__(self, name: str, faults: FaultLog, clock: Callable[[], float] = time.monotonic) -> None:
+    Between steps it lets other threads go first, unless more than `hurry_above` pieces of work wait.
+    """
+
+    def __init__(self, name: str, faults: FaultLog, clock: Callable[[], float] = time.monotonic, hurry_above: int = 1_000) -> None:
+        self._hurry_above = hurry_above
         self._name = name
         self._faults = faults
         self._clock = clock
@@ -163,7 +167,7 @@ class Lane:
             outcome = self._perform(work, step)
             if outcome is None:
                 return False
-            if time.perf_counter() - slice_start > SLICE_SECONDS:
+            if time.perf_counter() - slice_start > SLICE_SECONDS and self.pending <= self._hurry_above:
                 time.sleep(PAUSE_SECONDS)  # the agent's threads come first
                 slice_start = time.perf_counter()
         self._finished.add()

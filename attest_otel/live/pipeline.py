@@ -48,7 +48,7 @@ class Pipeline:
         self._clock = clock
         self.buffer = Buffer(attest.config, QUIET_TRACE)
         self.worker = Worker(self.buffer, self._on_round, faults, clock)
-        self._lane = Lane("attest-checks", faults, clock)
+        self._lane = Lane("attest-checks", faults, clock, self._limits.max_queue_runs // 2)
         self._waiters = Waiters()
         self._counts = Counts("started", "evaluated")
         self._dropped = Counts(*DROP_REASONS)
