@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Any, Self
 
-from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.context import Context, get_current
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, set_span_in_context
 
 from attest_otel import attributes as names
 from attest_otel import content
@@ -35,6 +36,7 @@ class ToolCallRecorder:
         call_id: str | None = None,
         arguments: Any = None,
         recorded: Recorded | None = None,
+        on_end: Callable[[ToolCallRecorder], object] | None = None,
     ) -> None:
         self.name = name
         self.arguments_raw = arguments_raw
@@ -46,8 +48,14 @@ class ToolCallRecorder:
         self.exit_code: int | None = None
         self.artifacts: list[Artifact] = []
         self._recorded = recorded
+        self._on_end = on_end
         self._ended = False
-        self._start()
+        self.span: Span = INVALID_SPAN
+        self.context: Context = get_current()
+        try:
+            self._start()
+        except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
+            log_fault_once("while starting a tool span", fault)
 
     @property
     def received(self) -> str | None:
@@ -74,7 +82,9 @@ class ToolCallRecorder:
         except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
             log_fault_once("while recording a tool call", fault)
         finally:
-            self.span.end()
+            end_span(self.span)
+            if self._on_end is not None:
+                self._on_end(self)
 
     def _start(self) -> None:
         shown = settings.current().shown
@@ -100,6 +110,7 @@ class ToolCallRecorder:
         hidden = [n for n in (names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT) if n in full and shown.get(n) not in (None, full[n])]
         if hidden:
             shown[names.RECORDED] = _marked_redacted(self._recorded, hidden)
+            full.setdefault(names.RECORDED, "")  # the mark is about what the span shows, not about the content beside it
         self.span.set_attributes({k: v for k, v in shown.items() if k != names.TOOL_CALL_ARGUMENTS})
         if error is not None:
             self._record_error(error)
@@ -154,6 +165,14 @@ class ToolCallRecorder:
         event = {"exception.type": kind} | ({"exception.message": message} if message is not None else {})
         self.span.add_event("exception", event)
         self.span.set_status(Status(StatusCode.ERROR, kind))
+
+
+def end_span(span: Span) -> None:
+    """End a span; what another processor of its provider raises there stays here."""
+    try:
+        span.end()
+    except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
+        log_fault_once("while ending a span", fault)
 
 
 _UNSET: Any = object()

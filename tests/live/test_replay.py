@@ -33,7 +33,9 @@ class Pipeline:
         self.ids = RecordedIds()
         self.exporter = InMemorySpanExporter()
         self.provider = TracerProvider(id_generator=self.ids, shutdown_on_exit=False)
-        self.processor = AttestSpanProcessor(config, tracer_provider=self.provider, on_report=self.reports.append)
+        self.processor = AttestSpanProcessor(
+            config, tracer_provider=self.provider, on_report=self.reports.append
+        )
         self.provider.add_span_processor(self.processor)
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
 
@@ -68,15 +70,26 @@ def test_recorded_spans_live_and_from_the_file() -> None:
 
 def record(run: Trajectory) -> None:
     """Let an agent's loop make the calls of a run, through the recorder."""
-    names = {"conversation_id": run.conversation_id, "case_id": run.case_id, "tool_fallbacks": run.tool_fallbacks}
+    names = {
+        "conversation_id": run.conversation_id,
+        "case_id": run.case_id,
+        "tool_fallbacks": run.tool_fallbacks,
+    }
     with agent_run(
-        run.agent or "agent", task=run.task, system_prompt=run.system_prompt, tools=run.tools, allowed_tools=run.allowed_tools, **names
+        run.agent or "agent",
+        task=run.task,
+        system_prompt=run.system_prompt,
+        tools=run.tools,
+        allowed_tools=run.allowed_tools,
+        **names,
     ) as recorded:
         for step in run.steps:
             if step.tool_call is None:
                 continue
             given = step.tool_call
-            with recorded.tool_call(given.name, given.arguments_raw, call_id=given.id, arguments=given.arguments) as call:
+            with recorded.tool_call(
+                given.name, given.arguments_raw, call_id=given.id, arguments=given.arguments
+            ) as call:
                 call.output, call.is_error = given.output, given.is_error
         recorded.final_answer = run.final_answer
 
