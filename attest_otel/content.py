@@ -12,6 +12,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 from opentelemetry.trace import SpanContext
@@ -68,16 +69,20 @@ def offer(context: SpanContext, attributes: Mapping[str, Any]) -> None:
     for ref in _receivers:
         receiver = ref()
         if receiver is not None:
-            receiver.accept_content(context.trace_id, context.span_id, attributes)
+            with suppress(Exception):  # one receiver's fault is not another's
+                receiver.accept_content(context.trace_id, context.span_id, attributes)
 
 
 def waiter_for(context: SpanContext) -> Waiter | None:
     """Return a waiter for the report of the run with this root span, or None when nobody grades it."""
     for ref in _receivers:
         receiver = ref()
-        waiter = receiver.report_waiter(context.trace_id, context.span_id) if receiver is not None else None
-        if waiter is not None:
-            return waiter
+        if receiver is None:
+            continue
+        with suppress(Exception):  # one receiver's fault is not another's
+            waiter = receiver.report_waiter(context.trace_id, context.span_id)
+            if waiter is not None:
+                return waiter
     return None
 
 

@@ -26,6 +26,7 @@ def gaps_of_run(
         found.append(write_gap(Gap.INCOMPLETE, f"{len(still_open)} spans had not ended: {still_open[0]}"))
     if root is None or root.scope != names.RECORD_SCOPE:
         found.extend(_silent(root, turns, answered=answered))
+    found.extend(text for fact in facts for text in _said_by_recorder(fact))
     found.extend(
         write_gap(Gap.ORPHAN_RESULT, f"the result of a call ({str(result.call_id)[:MAX_NAME_CHARS]}) that no model call on record asked for")
         for result in orphans
@@ -40,6 +41,12 @@ def gaps_of_run(
 
 def _name(fact: SpanFacts) -> str:
     return fact.span.name[:MAX_NAME_CHARS]
+
+
+def _said_by_recorder(fact: SpanFacts) -> list[str]:
+    """Return what our own recorder says it did not write down of an agent's run."""
+    said = fact.span.attributes.get(names.INCOMPLETE) if fact.kind == "agent" and fact.span.scope == names.RECORD_SCOPE else None
+    return [text[:MAX_NAME_CHARS] for text in said[:MAX_GAPS] if isinstance(text, str)] if isinstance(said, list) else []
 
 
 def _silent(root: SpanRecord | None, turns: Sequence[ModelCall], *, answered: bool) -> list[str]:

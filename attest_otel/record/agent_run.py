@@ -12,21 +12,23 @@ fault of the recorder never reaches the agent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any, Self
 
 from opentelemetry import baggage, context
-from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, set_span_in_context
 
 from attest_otel import attributes as names
 from attest_otel import content
 from attest_otel.errors import ReportTimeoutError
+from attest_otel.gaps import Gap, write_gap
 from attest_otel.record import settings
 from attest_otel.record.agent_content import agent_content
 from attest_otel.record.capture_limits import log_fault_once
 from attest_otel.record.provider_bytes import ProviderBytes, current_store
-from attest_otel.record.tool_span import ToolCallRecorder
+from attest_otel.record.tool_span import ToolCallRecorder, end_span
 from attest_otel.report import Report
 from attest_otel.trajectory import Artifact, Tool
 
@@ -62,7 +64,10 @@ class AgentRun:
         self.artifacts: list[Artifact] = []
         self._waiter: content.Waiter | None = None
         self._entered = self._ended = False
-        self._open: list[ToolCallRecorder] = []
+        self._open: dict[int, ToolCallRecorder] = {}
+        self._lost = 0
+        self.span: Span = INVALID_SPAN
+        self._tokens: tuple[Token[Any], Token[Any], Token[Any]] | None = None
 
     def tool_call(
         self, name: str, arguments_raw: str | None = None, call_id: str | None = None, *, arguments: Any = None
@@ -79,13 +84,20 @@ class AgentRun:
             A context manager; set `output`, `received`, `is_error`, `exit_code` inside it. Without a
             `with` block it closes with the run.
         """
-        token = context.attach(set_span_in_context(self.span))
+        token = context.attach(set_span_in_context(self.span)) if self._entered else None
         try:
-            recorder = ToolCallRecorder(name, arguments_raw, call_id=call_id, arguments=arguments)
+            recorder = ToolCallRecorder(name, arguments_raw, call_id=call_id, arguments=arguments, on_end=self._closed)
         finally:
-            context.detach(token)
-        self._open.append(recorder)
+            if token is not None:
+                context.detach(token)
+        self._open[id(recorder)] = recorder
+        self.note_call(recorder)
         return recorder
+
+    def note_call(self, recorder: ToolCallRecorder | None) -> None:
+        """Count a call that is not on record: its recorder failed, or its span was dropped while the run's was not."""
+        if recorder is None or not recorder.span.is_recording():
+            self._lost += 1
 
     def report(self, timeout: float | None = None) -> Report:
         """Wait for the verdict.
@@ -106,22 +118,26 @@ class AgentRun:
         if self._entered:
             raise RuntimeError("an agent run is entered once; make a new one for each run")
         self._entered = True
-        self._start()
+        try:
+            self._start()
+        except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
+            log_fault_once("while starting an agent run", fault)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._ended:
             return
         self._ended = True
-        for recorder in self._open:
+        for recorder in list(self._open.values()):
             recorder.end()
         try:
             self._finish(error)
         except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
             log_fault_once("while recording an agent run", fault)
+            self._say_incomplete()
         finally:
             self._leave()
-            self.span.end()
+            end_span(self.span)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -139,7 +155,7 @@ class AgentRun:
                 attributes[name] = value
         tracer = settings.current().tracer()
         self.span = tracer.start_span(f"invoke_agent {self.name[:MAX_ID_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes)
-        self._tokens: tuple[Token[Any], Token[Any], Token[Any]] = (
+        self._tokens = (
             context.attach(set_span_in_context(self.span)),
             current_run.set(self),
             current_store.set(ProviderBytes()),
@@ -150,6 +166,8 @@ class AgentRun:
             return
         setup = settings.current()
         full, shown = agent_content(self, setup.shown)
+        if self._lost:
+            full[names.INCOMPLETE] = shown[names.INCOMPLETE] = [write_gap(Gap.INCOMPLETE, f"{self._lost} tool calls were not recorded")]
         self.span.set_attributes(shown)
         if error is not None:
             kind = type(error).__qualname__
@@ -159,7 +177,18 @@ class AgentRun:
         content.offer(span_context, full)
         self._waiter = content.waiter_for(span_context)
 
+    def _say_incomplete(self) -> None:
+        """Let the run be known as one of which the recorder failed to write down the content."""
+        with suppress(Exception):
+            self.span.set_attribute(names.INCOMPLETE, [write_gap(Gap.INCOMPLETE, "the recorder failed to write down the run's content")])
+            self._waiter = content.waiter_for(self.span.get_span_context())
+
+    def _closed(self, recorder: ToolCallRecorder) -> None:
+        self._open.pop(id(recorder), None)
+
     def _leave(self) -> None:
+        if self._tokens is None:
+            return
         in_context, run, store = self._tokens
         try:
             current_store.reset(store)

@@ -33,7 +33,7 @@ class NotingClient(anthropic.DefaultHttpxClient):
 
     def send(self, request: httpx.Request, **kwargs: Any) -> httpx.Response:
         """Send the request and watch the response's body for tool inputs."""
-        store = store_for_notes()
+        store = _store()
         response = super().send(request, **kwargs)
         watcher = _watch(request, response, store)
         if watcher is not None and isinstance(response.stream, httpx.SyncByteStream):
@@ -46,7 +46,7 @@ class AsyncNotingClient(anthropic.DefaultAsyncHttpxClient):
 
     async def send(self, request: httpx.Request, **kwargs: Any) -> httpx.Response:
         """Send the request and watch the response's body for tool inputs."""
-        store = store_for_notes()
+        store = _store()
         response = await super().send(request, **kwargs)
         watcher = _watch(request, response, store)
         if watcher is not None and isinstance(response.stream, httpx.AsyncByteStream):
@@ -54,10 +54,18 @@ class AsyncNotingClient(anthropic.DefaultAsyncHttpxClient):
         return response
 
 
-def _watch(request: httpx.Request, response: httpx.Response, store: ProviderBytes) -> ToolInputWatcher | None:
+def _store() -> ProviderBytes | None:
+    try:
+        return store_for_notes()
+    except Exception as fault:  # noqa: BLE001 - nothing of ours may reach the application
+        log_fault_once("before a request", fault)
+        return None
+
+
+def _watch(request: httpx.Request, response: httpx.Response, store: ProviderBytes | None) -> ToolInputWatcher | None:
     """Return a watcher for a body that is still to come; note a body that was read already."""
     try:
-        if not _is_message(request, response):
+        if store is None or not _is_message(request, response):
             return None
         if response.is_closed:
             _note_read_body(response, store)

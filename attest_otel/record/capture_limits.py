@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
 _log = logging.getLogger("attest_otel.record")
 _said: set[str] = set()
+
+MAX_SAID = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,18 @@ class CaptureLimits:
 
 def log_once(what: str) -> None:
     """Warn, the first time in this process, that raw tool inputs were left out; `what` carries no content."""
-    if what in _said:
-        return
-    _said.add(what)
-    _log.warning("raw tool inputs of a response were not recorded: %s (said once)", what)
+    _say_once(f"raw tool inputs of a response were not recorded: {what}")
 
 
-def log_fault_once(where: str, fault: Exception) -> None:
+def log_fault_once(where: str, fault: BaseException) -> None:
     """Warn once about an internal fault, by its type only: the texts of exceptions carry content."""
-    log_once(f"{type(fault).__name__} {where}")
+    _say_once(f"something was not recorded: {type(fault).__name__} {where}")
+
+
+def _say_once(text: str) -> None:
+    """Log a text once; never raises: a logging handler is foreign code."""
+    if text in _said or len(_said) >= MAX_SAID:
+        return
+    _said.add(text)
+    with suppress(Exception):  # the agent goes on, whatever its logging does
+        _log.warning("%s (said once)", text)

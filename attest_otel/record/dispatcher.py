@@ -6,10 +6,13 @@ emitted (the text given, or the bytes noted by the HTTP client); received is wha
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import copy_context
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from opentelemetry import context
@@ -50,11 +53,12 @@ def traced_dispatcher(dispatch: Callable[P, R], *, tools: Iterable[Tool] | None 
     def traced(*args: P.args, **kwargs: P.kwargs) -> R:
         recorder = _start(reader, registered, args, kwargs)
         result = _called(recorder, dispatch, args, kwargs)
-        if inspect.isawaitable(result):
+        if recorder is None or _ends_later(result, recorder):
+            return cast("R", result)
+        if _is_awaitable(result):
             return cast("R", _awaited(result, recorder))
-        if recorder is not None:
-            recorder.output = result
-            recorder.end()
+        recorder.output = result
+        recorder.end()
         return cast("R", result)
 
     return traced
@@ -77,11 +81,12 @@ def bind_context(function: Callable[P, R]) -> Callable[P, R]:
 
 def _start(reader: RequestReader, tools: list[Tool] | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolCallRecorder | None:
     """Start the call's span, or return None where that failed: the tool runs all the same."""
+    run = current_run.get()
+    if run is not None and run.tools is None and tools is not None:
+        run.tools = tools
+    recorder: ToolCallRecorder | None = None
     try:
         request = reader.read(args, kwargs)
-        run = current_run.get()
-        if run is not None and run.tools is None and tools is not None:
-            run.tools = tools
         recorder = ToolCallRecorder(
             request.name,
             request.arguments_raw,
@@ -91,8 +96,9 @@ def _start(reader: RequestReader, tools: list[Tool] | None, args: tuple[Any, ...
         )
         recorder.received = request.received
     except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
-        log_fault_once("while starting a tool span", fault)
-        return None
+        log_fault_once("while reading a tool call", fault)
+    if run is not None:
+        run.note_call(recorder)
     return recorder
 
 
@@ -108,6 +114,35 @@ def _called(recorder: ToolCallRecorder | None, dispatch: Callable[..., Any], arg
         raise
     finally:
         context.detach(token)
+
+
+def _is_awaitable(result: Any) -> bool:
+    try:
+        return inspect.isawaitable(result)
+    except Exception:  # noqa: BLE001  # a result's class is foreign code
+        return False
+
+
+def _ends_later(result: Any, recorder: ToolCallRecorder) -> bool:
+    """Return whether the result is a future, which ends the span when it is done and stays what it is."""
+    try:
+        if not isinstance(result, asyncio.Future | concurrent.futures.Future):
+            return False
+        result.add_done_callback(partial(_end_with, recorder))
+    except Exception as fault:  # noqa: BLE001  # a result's class is foreign code
+        log_fault_once("while waiting for a tool call", fault)
+        return False
+    return True
+
+
+def _end_with(recorder: ToolCallRecorder, done: asyncio.Future[Any] | concurrent.futures.Future[Any]) -> None:
+    if done.cancelled():
+        recorder.end(asyncio.CancelledError())
+        return
+    error = done.exception()
+    if error is None:
+        recorder.output = done.result()
+    recorder.end(error)
 
 
 async def _awaited(result: Awaitable[Any], recorder: ToolCallRecorder | None) -> Any:
