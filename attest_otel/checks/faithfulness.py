@@ -137,4 +137,4 @@ def _result(findings: Sequence[Finding], metadata: dict[str, Any]) -> CheckResul
     limits = sorted({str(finding.metadata["limit"]) for finding in findings if "limit" in finding.metadata})
     if limits:
         metadata = {**metadata, "limit": limits[0] if len(limits) == 1 else limits}
-    return make_result(NAME, findings, f"{len(findings)} claims: {counts}." if findings else "The answer claims nothing.", score=score, metadata=metadata)
+    return make_result(NAME, findings, f"{len(findings)} claim{'s' if len(findings) != 1 else ''}: {counts}." if findings else "The answer claims nothing.", score=score, metadata=metadata)
