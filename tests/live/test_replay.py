@@ -81,7 +81,9 @@ def record(run: Trajectory) -> None:
         system_prompt=run.system_prompt,
         tools=run.tools,
         allowed_tools=run.allowed_tools,
-        **names,
+        tool_fallbacks=run.tool_fallbacks,
+        conversation_id=run.conversation_id,
+        case_id=run.case_id,
     ) as recorded:
         for step in run.steps:
             if step.tool_call is None:
