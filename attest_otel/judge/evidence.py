@@ -22,9 +22,10 @@ from attest_otel.redaction import Redactor
 
 MAX_EVIDENCE_CHARS = 64_000
 MAX_BLOCKS = 100
-MAX_SCANNED_CHARS = 262_144
+MAX_SCANNED_CHARS = 4 * MAX_EVIDENCE_CHARS
 MAX_CALLS_SHOWN = 100
 MAX_ARGUMENTS_CHARS = 600
+MAX_ARGUMENTS_SCANNED_CHARS = 2_400
 MAX_NAME_CHARS = 128
 
 CALLS = "calls"
@@ -76,9 +77,10 @@ class Evidence:
 def gather(view: RunView, *, extract: bool = False, allow_paths: bool = False) -> Evidence:
     """Return the evidence of a run."""
     texts, unread = read_artifacts(view.run, extract=extract, allow_paths=allow_paths)
-    pieces = [_cleaned(view, piece) for piece in _pieces(view, texts)]
+    pieces = list(_pieces(view, texts))
+    redacted = [_redacted(view, piece) for piece in pieces[:MAX_BLOCKS]]
+    kept = _fitted([_cleaned(piece) for piece in _fitted(redacted, MAX_SCANNED_CHARS)], MAX_EVIDENCE_CHARS)
     block = calls_block(view)
-    kept = _fitted(pieces[:MAX_BLOCKS])
     return Evidence(block, as_json(block.data), tuple(kept), tuple(unread), max(len(pieces) - MAX_BLOCKS, 0))
 
 
@@ -114,7 +116,7 @@ def call_data(view: RunView, call: Call) -> dict[str, Any]:
     redactor = redactor_of(view)
     raw = call.call.arguments_raw
     written = raw if raw is not None else as_json(call.call.arguments)
-    arguments = cut_middle(without_instructions(redactor.redact(written[:MAX_SCANNED_CHARS]))[0], MAX_ARGUMENTS_CHARS)[0]
+    arguments = cut_middle(without_instructions(cut_middle(redactor.redact(written), MAX_ARGUMENTS_SCANNED_CHARS)[0])[0], MAX_ARGUMENTS_CHARS)[0]
     return {"call": call.index, "tool": name_data(view, call.name), "arguments": arguments, "outcome": outcome_word(call)}
 
 
@@ -164,16 +166,18 @@ def _artifact(one: ArtifactText) -> Piece:
     return Piece(ARTIFACT, one.name, one.step, one.text, None, one.complete)
 
 
-def _cleaned(view: RunView, piece: Piece) -> Piece:
-    text, whole = cut_middle(redactor_of(view).redact(piece.text), MAX_SCANNED_CHARS)
-    text, flagged = without_instructions(text)
-    name = name_data(view, piece.name)
-    return replace(piece, name=name, text=text, complete=piece.complete and whole and not flagged, flagged=flagged)
+def _redacted(view: RunView, piece: Piece) -> Piece:
+    return replace(piece, name=name_data(view, piece.name), text=redactor_of(view).redact(piece.text))
 
 
-def _fitted(pieces: list[Piece]) -> list[Piece]:
+def _cleaned(piece: Piece) -> Piece:
+    text, flagged = without_instructions(piece.text)
+    return replace(piece, text=text, complete=piece.complete and not flagged, flagged=flagged)
+
+
+def _fitted(pieces: list[Piece], limit: int) -> list[Piece]:
     """Cut the longest pieces until all fit: what the short ones don't use, the long ones share."""
-    left, share = MAX_EVIDENCE_CHARS, MAX_EVIDENCE_CHARS
+    left, share = limit, limit
     for rank, size in enumerate(sorted(len(piece.text) for piece in pieces)):
         share = left // (len(pieces) - rank)
         if size > share:
