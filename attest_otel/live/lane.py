@@ -81,6 +81,7 @@ class Lane:
         self._submitted, self._finished = Counter(), Counter()
         self._turn: _Turn | None = None
         self._thread: threading.Thread | None = None
+        self._parked: tuple[Work | None, Outcome | None] = (None, None)
         self._stuck: dict[str, threading.Thread] = {}
         self._closed = False
 
@@ -88,6 +89,11 @@ class Lane:
     def pending(self) -> int:
         """How many pieces of work are not finished."""
         return max(self._submitted.value - self._finished.value, 0)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is the lane's own thread, so that waiting for the lane would never end."""
+        return threading.current_thread() is self._thread
 
     @property
     def stuck(self) -> tuple[str, ...]:
@@ -112,7 +118,7 @@ class Lane:
                 self._abandon(turn)
         elif self.pending and (self._thread is None or not self._thread.is_alive()) and not self._closed:
             self._faults.say("lane_restarted", "the thread that grades runs had ended and was started again")
-            self._go(None, None)
+            self._go(*self._parked)
         return 1.0 if self.pending else None
 
     def close(self) -> None:
@@ -141,8 +147,14 @@ class Lane:
         self._go(turn.work, Outcome(fault=f"it took longer than {turn.step.deadline_seconds:g} s"))
 
     def _go(self, work: Work | None, outcome: Outcome | None) -> None:
-        self._thread = threading.Thread(target=self._run, args=(work, outcome), name=self._name, daemon=True)
-        self._thread.start()
+        """Start a thread that goes on with a piece of work; where no thread can be had, the next look tries again."""
+        thread = threading.Thread(target=self._run, args=(work, outcome), name=self._name, daemon=True)
+        self._thread, self._parked = thread, (None, None)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._thread, self._parked = None, (work, outcome)
+            self._faults.say("no_thread", "no thread could be started to grade runs", error)
 
     def _run(self, work: Work | None, outcome: Outcome | None) -> None:
         try:

@@ -40,9 +40,7 @@ class Pipeline:
         faults: FaultLog,
         model_checks: ModelChecks | None = None,
         clock: Callable[[], float] = time.monotonic,
-        on_first: Callable[[], object] | None = None,
     ) -> None:
-        self._on_first = on_first
         self._limits = attest.config.limits
         self._faults = faults
         self._clock = clock
@@ -102,6 +100,8 @@ class Pipeline:
 
     def flush(self, timeout: float) -> bool:
         """Wait for the findings of what is complete, then for the sinks, `timeout` seconds in all."""
+        if self._lane.is_current:
+            return False  # a sink that flushes is itself what would be waited for
         ends = self._clock() + timeout
         done = threading.Event()
         truth: list[bool] = []
@@ -129,6 +129,13 @@ class Pipeline:
 
     def stop(self, timeout: float) -> None:
         """Grade what is open, wait for it, report the rest unchecked, and stop; returns within `timeout` seconds."""
+        try:
+            self._stop(timeout)
+        finally:
+            self._stopped = True
+            self._waiters.refuse_all(STOPPED)
+
+    def _stop(self, timeout: float) -> None:
         ends = self._clock() + timeout
         handed = threading.Event()
 
@@ -145,13 +152,8 @@ class Pipeline:
             self._give_up(ends)
         self._lane.close()
         self.worker.stop(max(ends - self._clock(), 0.0))
-        self._stopped = True
-        self._waiters.refuse_all(STOPPED)
 
     def _on_round(self, now: float) -> float | None:
-        first, self._on_first = self._on_first, None
-        if first is not None:
-            first()
         self._submit_ready(now)
         return self._lane.watch()
 

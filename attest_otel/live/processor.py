@@ -76,10 +76,10 @@ class AttestSpanProcessor(SpanProcessor):
         )
         provider = tracer_provider or trace.get_tracer_provider()
         this = weakref.ref(self)
-        self._make: Callable[[FaultLog], Pipeline] = lambda faults: Pipeline(
-            attest, sinks, faults, model_checks, on_first=lambda: put_first(provider, this())
-        )
-        self._closing = threading.Lock()
+        self._make: Callable[[FaultLog], Pipeline] = lambda faults: Pipeline(attest, sinks, faults, model_checks)
+        self._take_place: Callable[[], object] = lambda: put_first(provider, this())
+        self._placed = False
+        self._closing = threading.RLock()
         self._closed = False
         self._begin()
         capture = settings.resolve_capture(self.config.capture)
@@ -93,6 +93,9 @@ class AttestSpanProcessor(SpanProcessor):
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Write down that a span started."""
         try:
+            if not self._placed:
+                self._placed = True
+                self._take_place()
             log = self._log
             if len(log) < FIRST_MARK and not self._turned_away:
                 log.append(span)
@@ -123,7 +126,11 @@ class AttestSpanProcessor(SpanProcessor):
 
     def report_waiter(self, trace_id: int, span_id: int) -> ReportWaiter | None:
         """Return a waiter for the report of the run with this root span, or None when the run is not held here."""
-        return None if self._closed else self._pipeline.waiter((trace_id << 64) | span_id)
+        try:
+            return None if self._closed else self._pipeline.waiter((trace_id << 64) | span_id)
+        except Exception as error:  # noqa: BLE001
+            self._faults.say("report_waiter", "a report could not be waited for", error)
+            return None
 
     def health(self) -> Health:
         """Return how the pipeline is, for a readiness probe; cheap, from any thread."""
@@ -135,7 +142,11 @@ class AttestSpanProcessor(SpanProcessor):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Hand over every complete run and wait for its deterministic findings; return whether all went out in time."""
-        return self._closed or self._pipeline.flush(timeout_millis / 1000)
+        try:
+            return self._closed or self._pipeline.flush(timeout_millis / 1000)
+        except Exception as error:  # noqa: BLE001  # the provider's other processors must be flushed too
+            self._faults.say("force_flush", "what is complete could not be handed over", error)
+            return False
 
     def shutdown(self, timeout: float | None = None) -> None:
         """Grade open runs as incomplete with what has ended, then stop, within `timeout` seconds.
@@ -150,7 +161,10 @@ class AttestSpanProcessor(SpanProcessor):
         atexit.unregister(self._at_exit)
         content.unsubscribe(self)
         _all.discard(self)
-        self._pipeline.stop(self.config.limits.shutdown_seconds if timeout is None else timeout)
+        try:
+            self._pipeline.stop(self.config.limits.shutdown_seconds if timeout is None else timeout)
+        except Exception as error:  # noqa: BLE001  # the provider's other processors must be shut down too
+            self._faults.say("shutdown_failed", "the pipeline could not be stopped in order", error)
         self._metrics.close()
 
     def _begin(self) -> None:
@@ -183,7 +197,7 @@ class AttestSpanProcessor(SpanProcessor):
             self._worker.wake()
 
     def _after_fork(self) -> None:
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()
         self._faults = FaultLog()
         self._begin()
 

@@ -66,10 +66,13 @@ class ReportWaiter:
 
 
 class Waiters:
-    """Who waits for which run; safe from any thread, and never holds a lock while others' code runs."""
+    """Who waits for which run; safe from any thread, and never holds a lock while others' code runs.
+
+    The lock is re-entrant: a collection inside it may close an abandoned run, which comes back here.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._waiting: dict[int, list[ReportWaiter]] = {}
 
     def add(self, root_key: int) -> ReportWaiter:
