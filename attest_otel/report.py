@@ -54,9 +54,11 @@ class Report(BaseModel):
     @model_validator(mode="after")
     def _derive(self) -> Self:
         """Fill what follows from the results; findings that no policy has seen get the default one's disposition."""
-        if any(f.disposition is None for r in self.results for f in r.findings):
+        given = {f.disposition for r in self.results for f in r.findings}
+        if None in given:
             self._set(results=VerdictPolicy().apply(self.results))
-        verdict = strictest(f.disposition or "pass" for f in self.findings())
+            given = {f.disposition for r in self.results for f in r.findings}
+        verdict = strictest(disposition or "pass" for disposition in given)
         scores = {r.check: r.score for r in self.results}
         graded = [s for s in scores.values() if s is not None]
         self._set(
@@ -70,7 +72,9 @@ class Report(BaseModel):
                 for r in self.results
                 for f in r.findings
                 if f.disposition == "block"
-            ],
+            ]
+            if verdict == "block"
+            else [],
         )
         return self
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from attest_otel.json_spelling import spell
 from attest_otel.json_values import canonical, equal, same_type, type_name
@@ -33,8 +32,7 @@ _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.D
 _FLOAT_OVERFLOW = Decimal(2**1024 - 2**970)
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """What a text says: its value, and what is wrong with it. `problem=None` means strictly valid JSON.
 
     With `unparseable` there is no value (None); `over_limit` says that it was a bound of this reader that
@@ -97,7 +95,7 @@ def _parse_irregular(text: str) -> Parsed:
 
 
 def _too_deep(text: str) -> bool:
-    if text.count("{") + text.count("[") <= MAX_DEPTH:
+    if len(text) <= MAX_DEPTH or text.count("{") + text.count("[") <= MAX_DEPTH:
         return False
     depth = 0
     for match in _STRING_OR_BRACKET.finditer(text):

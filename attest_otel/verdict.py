@@ -128,14 +128,15 @@ class VerdictPolicy(BaseModel):
 
 
 def _plainly_passes(finding: Finding) -> bool:
-    return finding.severity == "pass" and finding.disposition == "pass" and was_checked(finding)
+    return finding.severity == finding.disposition == "pass" and was_checked(finding)
 
 
 def was_checked(finding: Finding) -> bool:
     """Return whether anything looked: `unchecked`, `metadata["checked"]` false and an unread answer say no."""
-    if finding.verdict == "unchecked" or finding.metadata.get("checked") is False:
+    metadata = finding.metadata
+    if finding.verdict == "unchecked" or metadata.get("checked") is False:
         return False
-    return finding.metadata.get("recovery") != "unchecked"
+    return metadata.get("recovery") != "unchecked"
 
 
 def strictest(dispositions: Iterable[Disposition]) -> Disposition:

@@ -23,12 +23,23 @@ _ORDINARY = frozenset({"parameter", "invoke", "function"})
 _HOLDS_A_DOCUMENT = re.compile(r"content|file_text|body|code|patch|diff|source|new_|old_|html|xml|markdown|script|command|input")
 _WORDS = frozenset({"null", "undefined", "string", "todo", "tbd", "fixme", "placeholder", "[object object]", "...", "…", "##", "lorem ipsum"})
 _TYPE_WORDS = frozenset({"string", "null", "undefined"})
+_SLOT_STARTS = ("your", "insert", "enter", "replace")
 _SHOUTED = re.compile(r"(?:YOUR|INSERT|ENTER|REPLACE)(?:[_-][A-Z0-9]+)+|[A-Z0-9]+(?:[_-][A-Z0-9]+)*[_-]HERE")
 _YOUR = re.compile(r"your(?:_[a-z0-9]+)+|your(?:-[a-z0-9]+)*-(?:key|token|id|secret|password|email|url|project|domain|username)|(?:insert|enter|replace)_(?:your|the)(?:_[a-z0-9]+)+")
 _ENCLOSED = re.compile(r"<([a-z][a-z0-9 _.-]{0,60})>|\{\{ ?([a-z][a-z0-9 _.-]{0,60}) ?\}\}|\[((?:your|insert|enter)[ _-][a-z0-9 _-]{1,60})\]")
 _SLOT_NAMES = frozenset(["id", "name", "email", "value", "token", "key", "url", "path", "date", "number", "amount", "address", "phone", "username", "password", "user", "query", "text", "city"])
 _EMPTY_MEANS_SOMETHING = re.compile(r"new_|replac|content|file_text|(?:^|_)(?:value|separator|delimiter|sep|prefix|suffix|default|stdin|new)(?:$|_)")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
+
+
+def may_be_out_of_place(text: str) -> bool:
+    """Return whether a text has to be read for markup, placeholders and blanks; False is sure, whatever its key."""
+    if "<" in text or "[" in text or "`" in text:
+        return True
+    if len(text) > MAX_PLACEHOLDER_CHARS:
+        return text.isspace()
+    word = text.strip().lower()
+    return word in _WORDS or not word or word[0] == "{" or word.startswith(_SLOT_STARTS) or word.endswith("here")
 
 
 def leaked_markup(text: str, key: str) -> str | None:
@@ -68,7 +79,7 @@ def is_placeholder(text: str, key: str) -> bool:
         return not (word in _TYPE_WORDS and "type" in key.lower())
     if word[:1] in "<{[":
         return _is_slot(word, key)
-    if not word.startswith(("your", "insert", "enter", "replace")) and not word.endswith("here"):
+    if not word.startswith(_SLOT_STARTS) and not word.endswith("here"):
         return False
     return _SHOUTED.fullmatch(text.strip()) is not None or _YOUR.fullmatch(word) is not None
 

@@ -10,28 +10,30 @@ recorded is no outcome at all. Source: the tool-use page, and DESIGN 3 rules 1 a
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Literal
+import re
+from typing import Any, Literal, NamedTuple
 
 from attest_otel.trajectory import Tool, ToolCall
 
 ErrorSource = Literal["is_error", "status", "exit_code", "fields", "text", "returns_nothing"]
 
 MAX_FIELDS_CHARS = 4 * 1024 * 1024
-_FIELD_HINTS = ('"error', '"ok"', '"success"', '"isError"', '"status', '"http_status"')
+_STATUS_THAT_MAY_FAIL = re.compile(r'"status(?:_code|Code)?"\s*+:\s*+(?:[45]|"[^a-dg-zA-DG-Z])')
 _FAILED_WORDS = frozenset({"error", "failed", "failure"})
 _STATUS_FIELDS = ("status", "status_code", "statusCode", "http_status")
 _TEXT_STARTS = ("error", "exception", "traceback")
 _TRACEBACK_HEADER = "traceback (most recent call last)"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Whether a call is an error (None: nobody can tell), which evidence said so, and in which words."""
 
     is_error: bool | None
     source: ErrorSource | None
     reason: str
+
+
+_FINE = Outcome(False, "text", "the output does not look like an error")
 
 
 def decide_outcome(call: ToolCall, tool: Tool | None, *, text_only: bool = False) -> Outcome:
@@ -77,15 +79,22 @@ def _from_fields(output: str) -> Outcome | None:
 
 
 def _as_object(output: str) -> dict[str, Any] | None:
-    if len(output) > MAX_FIELDS_CHARS or not any(hint in output for hint in _FIELD_HINTS):
+    if not output.startswith("{") and not output.lstrip().startswith("{"):
         return None
-    if not output.lstrip().startswith("{"):
+    if len(output) > MAX_FIELDS_CHARS or not _may_tell(output):
         return None
     try:
         value = json.loads(output)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _may_tell(output: str) -> bool:
+    """Return whether a field of the object can be one that speaks; only then is it worth parsing."""
+    if '"error' in output or '"ok"' in output or '"success"' in output or '"isError"' in output or '"http_status"' in output:
+        return True
+    return '"status' in output and ("\\u" in output or _STATUS_THAT_MAY_FAIL.search(output) is not None)
 
 
 def _is_failed_status(value: Any, *, words: bool) -> bool:
@@ -107,4 +116,4 @@ def _from_text(output: str, *, returns_nothing: bool) -> Outcome:
     for mark in ("error:", "exception:", _TRACEBACK_HEADER):
         if mark in text:
             return Outcome(True, "text", f"the output contains {mark!r}")
-    return Outcome(False, "text", "the output does not look like an error")
+    return _FINE

@@ -11,6 +11,7 @@ Source: DESIGN 3 rule 6; property 34.
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -21,6 +22,7 @@ from typing import Any
 import jsonschema_rs
 
 from attest_otel.checks.schema_text import describe, without_patterns
+from attest_otel.checks.shape import Shape, is_surely_fine, shape_of
 from attest_otel.json_values import has_at_most_nodes, leaf_text
 
 MAX_SCHEMA_CHARS = 1_000_000
@@ -45,12 +47,20 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """A schema ready to check values. With a `problem` it can check nothing and says why."""
+    """A schema ready to check values. With a `problem` it can check nothing and says why.
+
+    `shape` is there where the schema is simple enough for the quick answer of `is_surely_fine`.
+    """
 
     validator: Any = None
     problem: str = ""
     skipped_patterns: tuple[str, ...] = ()
     schema: Any = field(default=None, repr=False)
+    shape: Shape | None = field(default=None, repr=False)
+
+    def is_surely_fine(self, arguments: Any) -> bool:
+        """Return whether arguments are an object that is valid and has nothing that a reader would stop at."""
+        return self.shape is not None and type(arguments) is dict and is_surely_fine(arguments, self.shape) and self.is_valid(arguments) is True
 
     def is_valid(self, value: Any) -> bool | None:
         """Return whether the value is valid; None when the schema can't be used."""
@@ -98,6 +108,20 @@ def compile_schema(schema: Any) -> CompiledSchema:
     if schema is None:
         return NO_SCHEMA
     try:
+        data = marshal.dumps(schema, 2)
+    except ValueError:
+        return _compile_any(schema)
+    return _compile_any(schema) if len(data) > MAX_SCHEMA_CHARS else _compile_marshalled(data)
+
+
+@lru_cache(maxsize=MAX_COMPILED_SCHEMAS)
+def _compile_marshalled(data: bytes) -> CompiledSchema:
+    """Find a schema by its bytes, which are much cheaper to write than its canonical JSON."""
+    return _compile_any(marshal.loads(data))  # noqa: S302  # written two lines ago, by us
+
+
+def _compile_any(schema: Any) -> CompiledSchema:
+    try:
         text = json.dumps(schema, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         return CompiledSchema(problem=f"the schema is no JSON: {error}"[:300])
@@ -111,7 +135,7 @@ def _compile(text: str) -> CompiledSchema:
     try:
         schema = json.loads(text)
         try:
-            return CompiledSchema(_validator(schema), schema=schema)
+            return CompiledSchema(_validator(schema), schema=schema, shape=shape_of(schema))
         except ValueError:
             schema, skipped = without_patterns(schema, _is_linear)
             if not skipped:

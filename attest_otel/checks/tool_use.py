@@ -94,12 +94,15 @@ def _scoped(call: Call) -> bool:
     return call.tool is not None and call.tool.retry_scope == "arguments"
 
 
+_UNREAD = Reading()
+
+
 def _is_allowed(view: RunView, call: Call) -> bool:
     return view.allowed_tools is None or call.name in view.allowed_tools
 
 
 def _grade(view: RunView, call: Call, recovery: Recovery | None, reading: Reading | None) -> Finding:
-    reading = reading or Reading()
+    reading = reading or _UNREAD
     metadata: dict[str, Any] = {
         "allowed": _is_allowed(view, call),
         "recovery": _recovery_name(call, recovery, reading),
@@ -121,8 +124,8 @@ def _recovery_name(call: Call, recovery: Recovery | None, reading: Reading) -> s
 def _verdict(call: Call, recovery: Recovery | None, reading: Reading, metadata: dict[str, Any]) -> tuple[Severity, str, str, str | None]:
     if not metadata["allowed"]:
         return "fail", "disallowed_tool", f"{call.name} is not among the allowed tools.", None
-    output = excerpt(call.call.output)
     if call.outcome.is_error and recovery is None:
+        output = excerpt(call.call.output)
         if reading.answer == "claimed_success":
             return "fail", "error_claimed_success", _because("The tool returned an error, nothing recovered it, and the final answer says it succeeded.", reading.answer_reason), output
         if reading.answer == "silent":

@@ -31,17 +31,11 @@ class Call:
         self.call = call
         self.tool = tool
         self.agent = agent
-        self._text_only = text_only
-
-    @property
-    def name(self) -> str:
+        self.name = call.name
         """The name the model emitted."""
-        return self.call.name
-
-    @property
-    def side_effecting(self) -> bool | None:
+        self.side_effecting = tool.side_effecting if tool is not None else None
         """What the tool is declared to be; None when nobody declared it."""
-        return self.tool.side_effecting if self.tool is not None else None
+        self._text_only = text_only
 
     @property
     def may_have_side_effect(self) -> bool:
