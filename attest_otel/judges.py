@@ -2,7 +2,7 @@
 
 A model given by the caller is the caller's to close. One that the settings or the environment describe
 is made once, so that budgets and the cache outlive a run; its connections, which belong to one event
-loop, are closed when nobody here is using it. The child of a fork makes its own.
+loop each, are closed when nobody in that loop uses it any more. The child of a fork makes its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Judges:
         self._config = config
         self._lock = threading.Lock()
         self._made: Judge | None = None
-        self._users = 0
+        self._users: dict[object, int] = {}
         self._pid = os.getpid()
 
     @property
@@ -54,7 +54,7 @@ class Judges:
         from attest_otel.judge.factory import build_judge  # noqa: PLC0415  # the client is imported where a model is asked
 
         if self._pid != os.getpid():
-            self._lock, self._made, self._users, self._pid = threading.Lock(), None, 0, os.getpid()
+            self._lock, self._made, self._users, self._pid = threading.Lock(), None, {}, os.getpid()
         with self._lock:
             if self._made is None:
                 self._made = build_judge(self._config or JudgeConfig())
@@ -64,29 +64,32 @@ class Judges:
     async def judge(self) -> AsyncIterator[Judge | None]:
         """Lend the model for one use."""
         judge = self.get()
-        self._count(1)
+        loop = _running_loop()
+        self._count(loop, 1)
         try:
             yield judge
         finally:
-            if self._count(-1) == 0:
+            if self._count(loop, -1) == 0:
                 await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections of a model that was made here; it can be used again."""
+        """Close the running loop's connections of a model that was made here; it can be used again."""
         if self._made is not None and self._pid == os.getpid():
             await self._made.aclose()
 
-    def _count(self, change: int) -> int:
+    def _count(self, loop: object, change: int) -> int:
         with self._lock:
-            self._users += change
-            return self._users
+            users = self._users.pop(loop, 0) + change
+            if users:
+                self._users[loop] = users
+            return users
 
 
 def run_async(work: Callable[[], Awaitable[_T]]) -> _T:
     """Run async work to its end from code that isn't: in this thread, or in one beside it where a loop runs here."""
     import anyio  # noqa: PLC0415  # only where a model is asked
 
-    if not _loop_runs_here():
+    if _running_loop() is None:
         return anyio.run(work)
     results: list[_T] = []
     faults: list[BaseException] = []
@@ -105,9 +108,11 @@ def run_async(work: Callable[[], Awaitable[_T]]) -> _T:
     return results[0]
 
 
-def _loop_runs_here() -> bool:
+def _running_loop() -> object:
+    """Return what stands for the event loop that runs in this thread, None where none does."""
     asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and asyncio._get_running_loop() is not None:  # noqa: SLF001  # the call that doesn't raise
-        return True
+    loop: object = asyncio._get_running_loop() if asyncio is not None else None  # noqa: SLF001  # the call that doesn't raise
     trio = sys.modules.get("trio")
-    return trio is not None and bool(trio.lowlevel.in_trio_run())
+    if loop is None and trio is not None and trio.lowlevel.in_trio_run():
+        loop = trio.lowlevel.current_trio_token()
+    return loop

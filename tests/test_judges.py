@@ -128,3 +128,16 @@ def test_the_child_of_a_fork_makes_its_own(built: list[Any], monkeypatch: pytest
     assert judges.get() is first
     monkeypatch.setattr("attest_otel.judges.os.getpid", lambda: -1)
     assert judges.get() is not first
+
+
+def test_connections_stay_open_while_somebody_in_the_loop_uses_them(built: list[tuple[JudgeConfig, Closing]]) -> None:
+    """The last to leave a loop closes its connections."""
+    attest = Attest({"judge": {}})
+
+    async def both() -> None:
+        async with attest.judges.judge():
+            await attest.aevaluate(RUN)
+            assert built[0][1].closed == 0
+
+    anyio.run(both)
+    assert built[0][1].closed == 1
