@@ -15,6 +15,7 @@ JUDGE_SCOPE: Final = "attest_otel.judge"
 
 # Environment.
 CONFIG_ENV: Final = "ATTEST_CONFIG"
+JUDGE_MODEL_ENV: Final = "ATTEST_JUDGE_MODEL"
 CAPTURE_ENV: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 # GenAI conventions: spans.
@@ -85,6 +86,9 @@ SPAN_ID: Final = "attest.span_id"
 FINDINGS_TOTAL: Final = "attest.findings.total"
 FINDINGS_LEFT_OUT: Final = "attest.findings.left_out"
 
+# Judge spans.
+JUDGE_QUESTION: Final = "attest.judge.question"
+
 # Metrics.
 METRIC_RUNS: Final = "attest.runs"
 METRIC_FINDINGS: Final = "attest.findings"
@@ -95,6 +99,7 @@ METRIC_LAG: Final = "attest.evaluation.lag"
 METRIC_CHECK_DURATION: Final = "attest.check.duration"
 METRIC_JUDGE_REQUESTS: Final = "attest.judge.requests"
 METRIC_JUDGE_TOKENS: Final = "attest.judge.tokens"
+METRIC_FAULTS: Final = "attest.processor.faults"
 METRIC_PROCESSOR_RUNS: Final = "attest.processor.runs"
 METRIC_QUEUE_SIZE: Final = "attest.processor.queue.size"
 METRIC_OPEN_RUNS: Final = "attest.processor.open_runs"
