@@ -24,7 +24,7 @@ from attest_otel.judge.prompts import ACTIONS, INJECTION, POLICY_ASK, Prompt
 from attest_otel.rules import Rule
 
 MAX_PAYLOADS = 20
-MAX_LATER_CALLS = 20
+MAX_LATER_CALLS = 50
 MAX_TEXT_CHARS = 4_000
 MAX_ANSWER_CHARS = 12_000
 MAX_TURNS = 20
