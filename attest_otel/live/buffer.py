@@ -11,16 +11,18 @@ from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from attest_otel import attributes as names
 from attest_otel.config import AttestConfig
 from attest_otel.live.deciding import Decider
 from attest_otel.live.faults import Counts
 from attest_otel.live.runs import Node, Run, State, join_keys, span_key, subtree
-from attest_otel.live.sizes import cut_record, cut_text, record_size, text_size
+from attest_otel.live.sizes import cut_record, cut_text, record_size, span_within, text_size
 from attest_otel.read.kinds import NEVER_GRADED, kind_of
 from attest_otel.read.span import SpanRecord, from_sdk
 
 SMALL_VALUE_BYTES = 256
 MAX_IGNORED = 10_000
+MAX_AGENTS = 100
 _WORK = frozenset({"chat", "tool"})
 
 
@@ -39,6 +41,7 @@ class Buffer:
         self._index: dict[int, Node] = {}
         self._ignored: dict[int, Run | None] = {}
         self._full: dict[int, Run] = {}
+        self._agents: dict[str | None, bool] = {}
         self.counts = Counts("late", "unknown", "duplicate", "left_out", "revised")
         self.runs = Decider(config.limits, self._index, self.counts)
 
@@ -97,6 +100,12 @@ class Buffer:
             return node.run.root_key
         return key if key in self.runs.memory else None
 
+    def take_agents(self) -> list[str | None]:
+        """Return the agents whose first run began since the last time, None for those without a name; bounded."""
+        fresh = [name for name, taken in self._agents.items() if not taken]
+        self._agents.update(dict.fromkeys(fresh, True))
+        return fresh
+
     def lost(self, trace_id: int, now: float) -> None:
         """Decide the open runs of a trace whose further spans are left out before they come here."""
         for run in list(self.runs.open.values()):
@@ -144,11 +153,18 @@ class Buffer:
 
     def _begin(self, span: ReadableSpan, record: SpanRecord, key: int, now: float) -> None:
         kind = kind_of(record)
+        if kind == "agent":
+            self._note_agent(record)
         run = Run(key, span.context, kind == "agent", now)
         run.is_fragment = kind in _WORK
         run.nodes[key] = run.open[key] = self._index[key] = Node(key, run, None, span)
         self.runs.note_joins(run, join_keys(record))
         self.runs.add(run, now)
+
+    def _note_agent(self, record: SpanRecord) -> None:
+        given = record.attributes.get(names.AGENT_NAME)
+        name = given if isinstance(given, str) and len(self._agents) < MAX_AGENTS else None
+        self._agents.setdefault(name, False)
 
     def _join(self, parent: Node, span: ReadableSpan, key: int) -> None:
         run = parent.run
@@ -174,15 +190,18 @@ class Buffer:
         kept = cut_record(record, self._limits.max_value_bytes)
         if kept is not record:
             run.miss("max_value_bytes")
-        size = record_size(kept)
+        keep = self._keep_spans and not kept.sampled
+        size = record_size(kept) * (2 if keep and node.content else 1)
         room, limit = self.runs.room(run, now)
+        largest = self._limits.max_value_bytes
         if size > room + node.held:
-            kept = cut_record(kept, SMALL_VALUE_BYTES)
-            size = record_size(kept)
+            largest = SMALL_VALUE_BYTES
+            kept = cut_record(kept, largest)
+            size = record_size(kept) * (2 if keep and node.content else 1)
             run.miss(limit)
         node.records = (*node.records, kept)
-        if self._keep_spans and not kept.sampled:
-            node.kept = (*node.kept, span)
+        if keep:
+            node.kept = (*node.kept, *span_within(span, largest))
         self.runs.grow(run, size - node.held)
         node.content, node.held = None, 0
 
@@ -199,7 +218,10 @@ class Buffer:
         if kind == "agent" and not node.run.is_agent:
             self._split_off(node, span, now)
         run = node.run
-        run.works += kind in _WORK
+        if kind in _WORK:
+            run.works += 1
+            if run.works == 1 and not run.is_agent:
+                self._agents.setdefault(None, False)
         if kind != "other":
             self.runs.note_joins(run, join_keys(node.records[-1]))
         if node.key == run.root_key:
@@ -211,6 +233,7 @@ class Buffer:
 
     def _split_off(self, top: Node, span: ReadableSpan, now: float) -> None:
         """Make a run of its own of a span that shows only at its end that it is an agent's."""
+        self._note_agent(top.records[-1])
         old = top.run
         if top.key == old.root_key:
             old.is_agent = True

@@ -15,7 +15,7 @@ from attest_otel.checks import run_one, unchecked
 from attest_otel.checks.repetition import side_effects
 from attest_otel.checks.view import RunView
 from attest_otel.config import CheckName
-from attest_otel.export.evaluated import Evaluated, Sink
+from attest_otel.export.evaluated import BeginSink, Evaluated, Sink
 from attest_otel.findings import CheckResult
 from attest_otel.gaps import Gap, write_gap
 from attest_otel.grader import Attest
@@ -100,6 +100,12 @@ class Grader:
         self._ask_model = ask_model
         self._clock = clock
         self._build = build
+
+    def begin(self, agent: str | None) -> Work:
+        """Tell the sinks that want to know that an agent's first run began."""
+        for sink in self._sinks:
+            if isinstance(sink, BeginSink):
+                yield self._step(f"telling {_name(sink)} of an agent", partial(sink.begin, agent), interrupt=False)
 
     def grade(self, job: Job) -> Work:
         """Grade one run: rebuild, check, report, send."""

@@ -14,13 +14,17 @@ from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 from attest_otel import attributes as names
 
 DROP_REASONS = ("overload", "queue_full", "shutdown")
+ALERTING_FAULTS = ("worker_restarted", "lane_restarted", "step_overran", "on_start", "on_end")
+"""Kinds of faults that are counted from 0; the others appear when they happen. All are from a closed set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
     """How the pipeline is.
 
-    `started` = `evaluated` + the sum of `dropped` + what is open or waiting. `stuck` says that
+    `started` = `evaluated` + the sum of `dropped` + what is waiting; `unsampled` of the evaluated runs
+    were recorded and not sampled. `last_success_age_seconds` counts from when the pipeline began while
+    nothing was evaluated, and is None while there was nothing to evaluate. `stuck` says that
     something is waiting and nothing has been evaluated for the time a run may take.
     """
 
@@ -29,6 +33,7 @@ class Health:
     bytes: int = 0
     started: int = 0
     evaluated: int = 0
+    unsampled: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
     late_spans: int = 0
@@ -46,6 +51,7 @@ class HealthMetrics:
         self._on = True
         meter = meter_provider.get_meter("attest_otel")
         meter.create_observable_counter(names.METRIC_PROCESSOR_RUNS, [self._runs], "{run}", "Runs by what became of them.")
+        meter.create_observable_counter(names.METRIC_FAULTS, [self._faults], "{fault}", "Faults of the pipeline, by kind.")
         meter.create_observable_counter(names.METRIC_LATE_SPANS, [self._late], "{span}", "Spans that came after their run's verdict.")
         for name, unit, text, read in _GAUGES:
             meter.create_observable_gauge(name, [self._gauge(read)], unit, text)
@@ -64,8 +70,15 @@ class HealthMetrics:
             return
         yield Observation(health.started, {names.PROCESSOR_STATE: "started"})
         yield Observation(health.evaluated, {names.PROCESSOR_STATE: "evaluated"})
+        yield Observation(health.unsampled, {names.PROCESSOR_STATE: "unsampled"})
         for reason, count in health.dropped.items():
             yield Observation(count, {names.PROCESSOR_STATE: "dropped", names.ERROR_TYPE: reason})
+
+    def _faults(self, _: CallbackOptions) -> Iterable[Observation]:
+        health = self._now()
+        if health is not None:
+            for kind in (*ALERTING_FAULTS, *(kind for kind in health.faults if kind not in ALERTING_FAULTS)):
+                yield Observation(health.faults.get(kind, 0), {names.ERROR_TYPE: kind})
 
     def _late(self, _: CallbackOptions) -> Iterable[Observation]:
         health = self._now()

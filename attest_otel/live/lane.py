@@ -19,8 +19,8 @@ from typing import Any
 from attest_otel.live.faults import Counter, FaultLog
 from attest_otel.live.quiet import quiet
 
-SLICE_SECONDS = 0.0005
-PAUSE_SECONDS = 0.00005
+SLICE_SECONDS = 0.0001
+PAUSE_SECONDS = 0.0001
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Pipeline:
         self.worker = Worker(self.buffer, self._on_round, faults, clock)
         self._lane = Lane("attest-checks", faults, clock, self._limits.max_queue_runs // 2)
         self._waiters = Waiters()
-        self._counts = Counts("started", "evaluated")
+        self._counts = Counts("started", "evaluated", "unsampled")
         self._dropped = Counts(*DROP_REASONS)
         self._jobs: dict[int, Job] = {}
         self._stopped = False
@@ -80,7 +80,8 @@ class Pipeline:
         now = self._clock()
         counts, dropped = self._counts.read(), self._dropped.read()
         overload = admission.dropped_runs.value
-        age = None if self._last_success is None else max(now - self._last_success, 0.0)
+        idle = self._last_success is None and counts["started"] == 0
+        age = None if idle else max(now - (self._last_success or self._began), 0.0)
         waiting = self._lane.pending
         limit = self._limits.evaluation_deadline_seconds
         return Health(
@@ -89,6 +90,7 @@ class Pipeline:
             bytes=self.buffer.runs.size,
             started=counts["started"] + overload,
             evaluated=counts["evaluated"],
+            unsampled=counts["unsampled"],
             dropped={**dropped, "overload": dropped["overload"] + overload},
             faults=self._faults.counts.read(),
             late_spans=self.buffer.counts.read()["late"],
@@ -158,6 +160,8 @@ class Pipeline:
         return self._lane.watch()
 
     def _submit_ready(self, now: float) -> None:
+        for agent in self.buffer.take_agents():
+            self._lane.submit(self._grader.begin(agent))
         for job in self.buffer.runs.take_ready():
             if job.revision == 0:
                 self._counts.add("started")
@@ -190,7 +194,9 @@ class Pipeline:
         if first and graded.gave_up:
             self._dropped.add("shutdown", 1 if job.revision == 0 else 0)
         elif first:
-            self._counts.add("evaluated", 1 if job.revision == 0 else 0)
+            once = 1 if job.revision == 0 else 0
+            self._counts.add("evaluated", once)
+            self._counts.add("unsampled", once if job.unsampled else 0)
             self._last_success = self._clock()
             self.worker.call(lambda _now: self.buffer.runs.done(job.run, State.EVALUATED))
         graded.first = False

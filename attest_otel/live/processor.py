@@ -25,6 +25,7 @@ from attest_otel.export.callback import OnReport
 from attest_otel.export.sinks import build_sinks
 from attest_otel.grader import Attest
 from attest_otel.live.admission import FIRST_MARK, Admission
+from attest_otel.live.exporting import HandOver
 from attest_otel.live.faults import FaultLog
 from attest_otel.live.grading import ModelChecks
 from attest_otel.live.health import Health, HealthMetrics
@@ -66,6 +67,10 @@ class AttestSpanProcessor(SpanProcessor):
         self.config = attest.config
         self._faults = FaultLog()
         redactor = Redactor(self.config.redaction)
+
+        def provider() -> trace.TracerProvider:
+            return tracer_provider or trace.get_tracer_provider()
+
         sinks = build_sinks(
             self.config,
             redactor,
@@ -73,11 +78,11 @@ class AttestSpanProcessor(SpanProcessor):
             meter_provider=meter_provider,
             logger_provider=logger_provider,
             on_report=on_report,
+            hand_over=HandOver(provider),
         )
-        provider = tracer_provider or trace.get_tracer_provider()
         this = weakref.ref(self)
         self._make: Callable[[FaultLog], Pipeline] = lambda faults: Pipeline(attest, sinks, faults, model_checks)
-        self._take_place: Callable[[], object] = lambda: put_first(provider, this())
+        self._take_place: Callable[[], object] = lambda: put_first(provider(), this())
         self._placed = False
         self._closing = threading.RLock()
         self._closed = False

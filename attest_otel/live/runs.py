@@ -111,6 +111,11 @@ class Job:
     revision: int
     ended_at: float | None
 
+    @property
+    def unsampled(self) -> bool:
+        """Whether the run's root was recorded and not sampled."""
+        return self.run.context is not None and not self.run.context.trace_flags.sampled
+
 
 GAPS: Mapping[str, tuple[Gap, str]] = {
     "max_open_runs": (Gap.INCOMPLETE, "graded before its end: more runs were open than max_open_runs allows"),

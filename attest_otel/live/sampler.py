@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import Link, SpanKind, TraceState
 from opentelemetry.util.types import Attributes
 
+from attest_otel.export.unsampled import asks_to_keep
 from attest_otel.live.quiet import QUIET_TRACE
 
 
@@ -19,7 +20,8 @@ class AttestSampler(Sampler):
     """Turns the inner sampler's DROP into RECORD_ONLY; all else is the inner sampler's.
 
     That holds for every span and not only for agents': most instrumentations name what a span is
-    after it has started, and a run whose tool calls are dropped can't be judged.
+    after it has started, and a run whose tool calls are dropped can't be judged. The evaluation span of
+    an unsampled run that is kept for its verdict is sampled.
     """
 
     def __init__(self, inner: Sampler) -> None:
@@ -39,7 +41,8 @@ class AttestSampler(Sampler):
         result = self._inner.should_sample(parent_context, trace_id, name, kind, attributes, links, trace_state)
         if result.decision is not Decision.DROP or trace_id == QUIET_TRACE:
             return result
-        return SamplingResult(Decision.RECORD_ONLY, {**(attributes or {}), **dict(result.attributes or {})}, result.trace_state)
+        decision = Decision.RECORD_AND_SAMPLE if asks_to_keep(parent_context) else Decision.RECORD_ONLY
+        return SamplingResult(decision, {**(attributes or {}), **dict(result.attributes or {})}, result.trace_state)
 
     def get_description(self) -> str:
         """Return the name of this sampler around the inner one's."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+
+from opentelemetry.sdk.trace import Event, ReadableSpan
 
 from attest_otel.read.span import SpanEvent, SpanRecord
 
@@ -31,6 +34,21 @@ def cut_record(record: SpanRecord, max_value_bytes: int) -> SpanRecord:
     if not cut:
         return record
     return replace(record, attributes=attributes, events=tuple(events), cut=tuple(dict.fromkeys((*record.cut, *cut))))
+
+
+def span_within(span: ReadableSpan, max_value_bytes: int) -> tuple[ReadableSpan, ...]:
+    """Return an ended span with every value within `max_value_bytes`: itself, a copy with values cut, or nothing if it can't be measured."""
+    try:
+        attributes, cut = _cut_all(span.attributes or {}, max_value_bytes)
+        events = [(event, *_cut_all(event.attributes or {}, max_value_bytes)) for event in span.events]
+    except Exception:  # noqa: BLE001  # values of strangers
+        return ()
+    if not cut and not any(names for _, _, names in events):
+        return (span,)
+    made = copy.copy(span)
+    made._attributes = attributes  # noqa: SLF001  # the constructor would lose what the SDK's limits dropped
+    made._events = [Event(event.name, values, event.timestamp) for event, values, _ in events]  # noqa: SLF001
+    return (made,)
 
 
 def cut_text(text: str, max_bytes: int) -> str:
