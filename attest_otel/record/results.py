@@ -1,15 +1,15 @@
 """What a tool handler returned, as the text the model is shown, and whether it says it failed.
 
 Reads plain text, None (nothing), JSON values, Anthropic `tool_result` blocks and content lists, MCP
-`CallToolResult`s and pydantic models. A result that comes later (a generator) is absent, never empty.
+`CallToolResult`s and pydantic models. A result that comes later (an iterator) or has no text of its own
+is absent, never empty.
 Total: a hostile object costs its text, not the application.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from attest_otel.trajectory import OutputFidelity
 
 MAX_OUTPUT_CHARS = 16 * 1024 * 1024
 MAX_PARTS = 10_000
+MAX_NAME_CHARS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def _read(value: Any) -> Result:
         return Result("")
     if isinstance(value, str):
         return Result(value)
-    if inspect.isgenerator(value) or inspect.isasyncgen(value):
+    if isinstance(value, Iterator | AsyncIterator):
         return Result(None, fidelity="absent", reason="the result is streamed")
     if isinstance(value, bytes | bytearray):
         return Result(bytes(value[:MAX_OUTPUT_CHARS]).decode("utf-8", "replace"))
@@ -68,7 +69,15 @@ def _read(value: Any) -> Result:
         return Result(_content_text(content), flag)
     if isinstance(value, list | tuple) and value and all(_is_block(part) for part in value[:MAX_PARTS]):
         return Result(_content_text(value))
+    if _has_no_text(value):
+        return Result(None, fidelity="absent", reason=f"a result of type {type(value).__qualname__[:MAX_NAME_CHARS]} has no text")
     return Result(to_text(value))
+
+
+def _has_no_text(value: Any) -> bool:
+    """Return whether an object has no text but the name of its class and an address."""
+    kind, plain = type(value), vars(object)
+    return kind.__str__ is plain["__str__"] and kind.__repr__ is plain["__repr__"] and not hasattr(value, "model_dump")
 
 
 def _read_mapping(value: Mapping[Any, Any]) -> Result:
