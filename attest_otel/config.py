@@ -27,6 +27,7 @@ CheckName = Literal[
 ]  # fmt: skip
 ErrorDetection = Literal["structured", "text"]
 Capture = Literal["off", "redacted", "full"]
+Unsampled = Literal["none", "all", "not_pass", "block"]
 _PlainCapture = Annotated[Capture, BeforeValidator(lambda value: "off" if value is False else value)]
 """As a file says it: YAML reads a plain `off` as false."""
 
@@ -131,7 +132,7 @@ class ExportConfig(Settings):
     """What goes out. `unsampled` sends runs that were recorded but not sampled, by their verdict."""
 
     log_events: bool = False
-    unsampled: Literal["none", "all", "not_pass", "block"] = "none"
+    unsampled: Unsampled = "none"
 
     @model_validator(mode="before")
     @classmethod

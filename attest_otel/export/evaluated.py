@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
@@ -61,3 +61,11 @@ class Sink(Protocol):
 
     def force_flush(self, timeout_millis: int) -> bool:
         """Push out what is held back, within the time given; return whether all of it went."""
+
+
+@runtime_checkable
+class BeginSink(Protocol):
+    """A sink that wants to know an agent when its first run begins, before there is a report."""
+
+    def begin(self, agent: str | None) -> None:
+        """An agent's first run began; None where the agent has no name."""

@@ -71,6 +71,10 @@ class EvaluationMetrics:
             if name != "*":
                 self._start(name)
 
+    def begin(self, agent: str | None) -> None:
+        """Let an agent's counters exist with 0 from when its first run begins."""
+        self._start(self._agents.label(agent or names.OTHER_TOOL))
+
     def emit(self, evaluated: Evaluated) -> None:
         """Count one evaluated run."""
         agent = self._agents.label(evaluated.run.agent or names.OTHER_TOOL)

@@ -23,9 +23,10 @@ from opentelemetry.trace import (
 from opentelemetry.util.types import AttributeValue
 
 from attest_otel import attributes as names
-from attest_otel.config import Limits
+from attest_otel.config import Limits, Unsampled
 from attest_otel.export.evaluated import Evaluated
 from attest_otel.export.events import MAX_NAME_CHARS, Found, event_attributes, worst_first
+from attest_otel.export.unsampled import asking_to_keep, is_kept, sampled_context
 from attest_otel.redaction import Redactor
 from attest_otel.report import Report, package_version
 
@@ -34,12 +35,16 @@ MAX_BLOCKING = 32
 
 
 class EvaluationSpans:
-    """A sink that makes one evaluation span a final report."""
+    """A sink that makes one evaluation span a final report, sampled as its run is or kept with it.
 
-    def __init__(self, tracer_provider: TracerProvider, limits: Limits, redactor: Redactor) -> None:
+    A span that no exporter will get has no events: they are most of what it costs.
+    """
+
+    def __init__(self, tracer_provider: TracerProvider, limits: Limits, redactor: Redactor, unsampled: Unsampled = "none") -> None:
         self._tracer = tracer_provider.get_tracer(names.EVALUATION_SCOPE, package_version())
         self._limits = limits
         self._redactor = redactor
+        self._unsampled: Unsampled = unsampled
 
     def emit(self, evaluated: Evaluated) -> None:
         """Make the evaluation span of a final report; one that a model still adds to waits."""
@@ -48,12 +53,13 @@ class EvaluationSpans:
         found = worst_first(evaluated.run, evaluated.report.results)
         span = self._tracer.start_span(
             f"evaluate {self._redactor.show(evaluated.report.agent or 'run', MAX_NAME_CHARS)}",
-            context=_parent(evaluated.root),
+            context=_parent(evaluated.root, keep=is_kept(self._unsampled, evaluated)),
             kind=SpanKind.INTERNAL,
             attributes=self._attributes(evaluated, len(found)),
             links=_links(found, evaluated.root),
         )
-        for item in found[: self._limits.max_events_per_span]:
+        shown = self._limits.max_events_per_span if span.get_span_context().trace_flags.sampled else 0
+        for item in found[:shown]:
             span.add_event(names.EVALUATION_EVENT, event_attributes(item, self._redactor, self._limits))
         if evaluated.report.verdict == "block":
             span.set_status(Status(StatusCode.ERROR, _first_words(evaluated.report)))
@@ -93,8 +99,12 @@ class EvaluationSpans:
         return attributes
 
 
-def _parent(root: SpanContext | None) -> Context:
-    return Context() if root is None else set_span_in_context(NonRecordingSpan(root), Context())
+def _parent(root: SpanContext | None, *, keep: bool) -> Context:
+    if root is None:
+        return Context()
+    if not keep:
+        return set_span_in_context(NonRecordingSpan(root), Context())
+    return asking_to_keep(set_span_in_context(NonRecordingSpan(sampled_context(root)), Context()))
 
 
 def _links(found: Sequence[Found], root: SpanContext | None) -> list[Link]:

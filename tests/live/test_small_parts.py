@@ -127,7 +127,7 @@ def test_health_is_visible_from_the_start() -> None:
     """Before the first run every counter of the pipeline's own health is there with 0."""
     with live() as pipeline:
         runs = pipeline.metric("attest.processor.runs")
-        assert {dict(key)["attest.state"] for key in runs} == {"started", "evaluated", "dropped"}
+        assert {dict(key)["attest.state"] for key in runs} == {"started", "evaluated", "unsampled", "dropped"}
         assert set(runs.values()) == {0}
         for name in ("attest.processor.late_spans", "attest.processor.queue.size", "attest.processor.open_runs", "attest.processor.bytes"):
             assert list(pipeline.metric(name).values()) == [0]
