@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test e2e lint types check bench soak lock clean
+.PHONY: demo test e2e lint types check bench soak docs lock clean
 
 demo: $(READY)
 	@$(BIN)/attest-otel demo
@@ -36,6 +36,10 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --retries 5 --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(READY)
+
+# Write the README's reference tables again, after a change of attributes, metrics or limits.
+docs: $(READY)
+	$(BIN)/python -m tests.generate_tables
 
 # Pin every dependency with its hashes again, after a change of pyproject.toml.
 lock:
