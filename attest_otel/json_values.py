@@ -14,6 +14,8 @@ from typing import Any
 
 MAX_NODES = 4_000_000
 _PLAIN_BITS = 996
+_PLAIN_INTEGER = 10**18
+_PLAIN_DEPTH = 8
 _PLAIN_DIGITS = 300
 _EXACT_FLOAT = 2.0**53
 _TOO_MANY = "<too many values to compare>"
@@ -91,7 +93,7 @@ def canonical(value: Any) -> str:
 
     Equal values have equal texts: `4200`, `4200.0` and `4.2e3` share one, and so do `true` and `1`.
     """
-    if type(value) is dict and _is_plain(value):
+    if type(value) is dict and _is_plain(value, _PLAIN_DEPTH):
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     parts: list[str] = []
     for part in _canonical_parts(value):
@@ -135,9 +137,18 @@ def _children(item: Any) -> Any:
     return item if isinstance(item, list | tuple) else ()
 
 
-def _is_plain(value: dict[Any, Any]) -> bool:
-    """Return whether the standard library writes this object as `_canonical_parts` would: names as keys, texts as values."""
-    return all(type(k) is str and type(v) is str and k.isascii() and k.isidentifier() for k, v in value.items())
+def _is_plain(value: Any, depth: int) -> bool:
+    """Return whether the standard library writes a value as `_canonical_parts` would: names as keys; texts, ordinary integers and nulls."""
+    kind = type(value)
+    if kind is str or value is None:
+        return True
+    if kind is int:
+        return -_PLAIN_INTEGER < value < _PLAIN_INTEGER
+    if depth == 0:
+        return False
+    if kind is dict:
+        return all(type(k) is str and k.isascii() and k.isidentifier() and _is_plain(v, depth - 1) for k, v in value.items())
+    return kind is list and all(_is_plain(v, depth - 1) for v in value)
 
 
 def _canonical_parts(value: Any) -> Iterator[str]:

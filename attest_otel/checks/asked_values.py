@@ -9,17 +9,17 @@ agent's own wording (reasons, subjects, messages) and thinking; the programs giv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from attest_otel.checks.grounding import is_identifier
+from attest_otel.checks.grounding import has_digit, is_identifier
 from attest_otel.trajectory import Tool
 
 MAX_VALUES_PER_CALL = 1_000
 MAX_IDENTIFIERS_PER_TEXT = 50
 MAX_TEXT_CHARS = 20_000
 MAX_DEPTH = 32
+MAX_NAME_CHARS = 64
 SMALL_NUMBER = 10
 
 _GENERATED = re.compile(r"idempot|nonce|correlation|request_?id|trace_?id|client_?token|^uuid$|session_?id", re.IGNORECASE)
@@ -28,11 +28,12 @@ _NAMED = re.compile(r"name|recipient|payee|beneficiary|passenger|customer|owner|
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}|https?://([\w.-]{1,253})")
 _WORD = re.compile(r"[\w-]{5,80}")
 _TIME = re.compile(r"\d{1,2}:\d{2}|\d{4}-\d{2}-\d{2}")
+_SIZE = re.compile(r"[a-z]{0,2}\d{1,2}[a-z]{0,2}")
+_SIZE_CHARS = 6
 _OPAQUE_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """One value to look for: its path, the value, and what of it has to be found."""
 
     path: str
@@ -41,18 +42,62 @@ class Asked:
     parts: tuple[str, ...]
 
 
-def asked_values(arguments: dict[str, Any], tool: Tool | None) -> Iterator[Asked]:
-    """Yield the values of a call that must come from somewhere, at most a thousand."""
-    if tool is not None and (tool.repeatable or tool.retry_scope == "arguments"):
-        return
-    schema = tool.input_schema if tool is not None else None
-    key = tool.idempotency_key if tool is not None else None
-    for path, name, value, declared in _leaves(arguments, schema):
-        if value is None or isinstance(value, bool) or name == key or value in declared or name in _THINKING or _GENERATED.search(name):
-            continue
+def asked_values(arguments: dict[str, Any], tool: Tool | None) -> list[Asked]:
+    """Return the values of a call that must come from somewhere, in order; of its first thousand values."""
+    if tool is None:
+        return _Asking(None).collect(arguments, "$", "", None, 0)
+    if tool.repeatable or tool.retry_scope == "arguments":
+        return []
+    return _Asking(tool.idempotency_key).collect(arguments, "$", "", tool.input_schema, 0)
+
+
+class _Asking:
+    """Walks the arguments of one call."""
+
+    __slots__ = ("_found", "_key", "_left")
+
+    def __init__(self, idempotency_key: str | None) -> None:
+        self._key = idempotency_key
+        self._left = MAX_VALUES_PER_CALL
+        self._found: list[Asked] = []
+
+    def collect(self, value: Any, path: str, name: str, rule: Any, depth: int) -> list[Asked]:
+        """Look at a value, or at all that an object or list holds, beside what the schema says there."""
+        if self._left <= 0 or depth > MAX_DEPTH:
+            return self._found
+        if isinstance(value, dict):
+            rules = _members(rule, "properties")
+            for key, child in value.items():
+                self.collect(child, f"{path}.{key}", key, rules.get(key), depth + 1)
+        elif isinstance(value, list):
+            items = _members(rule, "items")
+            for number, child in enumerate(value):
+                self.collect(child, f"{path}[{number}]", name, items, depth + 1)
+        else:
+            self._left -= 1
+            self._look_at(value, path, name, rule)
+        return self._found
+
+    def _look_at(self, value: Any, path: str, name: str, rule: Any) -> None:
+        if value is None or isinstance(value, bool) or name == self._key or _needs_no_source(name) or _is_declared(value, rule):
+            return
         asked = _asked(path, name, value)
         if asked is not None:
-            yield asked
+            self._found.append(asked)
+
+
+def _members(rule: Any, keyword: str) -> dict[str, Any]:
+    found = rule.get(keyword) if isinstance(rule, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _needs_no_source(name: str) -> bool:
+    return _is_own_wording(name) if len(name) <= MAX_NAME_CHARS else _GENERATED.search(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _is_own_wording(name: str) -> bool:
+    return name in _THINKING or _GENERATED.search(name) is not None
 
 
 def _asked(path: str, name: str, value: Any) -> Asked | None:
@@ -67,7 +112,7 @@ def _asked(path: str, name: str, value: Any) -> Asked | None:
         return _addresses(path, value, text)
     if text.startswith(("/", "~", ".")) or "/" in text:
         return _identifiers(path, value, text)
-    if any(c.isdigit() for c in text):
+    if has_digit(text):
         return Asked(path, value, "identifier", (text,)) if _digits(text) else None
     if "_" in text.strip("_") or (text[:1].isupper() and _NAMED.search(name)) or (text.isupper() and text.isalpha() and len(text) > 3):  # noqa: PLR2004
         return Asked(path, value, "name", (text,)) if len(text) > 1 else None
@@ -76,7 +121,7 @@ def _asked(path: str, name: str, value: Any) -> Asked | None:
 
 def _digits(text: str) -> bool:
     """Whether a text with digits says more than a small number or a size."""
-    return len(text) > 2 and not re.fullmatch(r"[a-z]{0,2}\d{1,2}[a-z]{0,2}", text)  # noqa: PLR2004
+    return len(text) > _SIZE_CHARS or (len(text) > 2 and _SIZE.fullmatch(text) is None)  # noqa: PLR2004
 
 
 def _in_text(path: str, name: str, value: Any, text: str) -> Asked | None:
@@ -110,27 +155,8 @@ def _is_reference(word: str) -> bool:
     return (digits >= 3 and any(c.isupper() for c in word)) or (digits >= 4 and "_" in word) or (word.isdigit() and digits >= 5)  # noqa: PLR2004
 
 
-def _leaves(arguments: dict[str, Any], schema: Any) -> Iterator[tuple[str, str, Any, tuple[Any, ...]]]:
-    """Yield path, argument name, value and declared values of every leaf, in order."""
-    pending: list[tuple[str, str, Any, Any, int]] = [("$", "", arguments, schema, 0)]
-    for _ in range(MAX_VALUES_PER_CALL):
-        if not pending:
-            return
-        path, name, value, rule, depth = pending.pop()
-        if isinstance(value, dict) and depth < MAX_DEPTH:
-            rules = rule.get("properties") if isinstance(rule, dict) else None
-            rules = rules if isinstance(rules, dict) else {}
-            pending.extend((f"{path}.{k}", k, v, rules.get(k), depth + 1) for k, v in reversed(value.items()))
-        elif isinstance(value, list) and depth < MAX_DEPTH:
-            items = rule.get("items") if isinstance(rule, dict) else None
-            pending.extend((f"{path}[{i}]", name, v, items, depth + 1) for i, v in reversed(list(enumerate(value))))
-        elif not isinstance(value, dict | list):
-            yield path, name, value, _declared(rule)
-
-
-def _declared(rule: Any) -> tuple[Any, ...]:
+def _is_declared(value: Any, rule: Any) -> bool:
     if not isinstance(rule, dict):
-        return ()
+        return False
     listed = rule.get("enum")
-    values = listed if isinstance(listed, list) else []
-    return (*values, *(rule[k] for k in ("const", "default") if k in rule))
+    return (isinstance(listed, list) and value in listed) or ("const" in rule and value == rule["const"]) or ("default" in rule and value == rule["default"])

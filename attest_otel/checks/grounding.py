@@ -22,6 +22,7 @@ MIN_IDENTIFIER_CHARS = 5
 
 _WORDS = bytes(c if chr(c).isalnum() or c == ord("_") or c > 127 else 32 for c in bytes(range(256)).lower())  # noqa: PLR2004
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|([nrt])|([\"/\\]))")
+_DIGIT = re.compile(r"[0-9]")
 _NUMBER = re.compile(r"\d{1,12}(?:[.,]\d{1,2})?")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}\S{0,20})?")
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
@@ -36,14 +37,16 @@ class Evidence:
 
     def __init__(self) -> None:
         self._words: set[bytes] = set()
+        self._fixed: frozenset[bytes] = frozenset()
+        self._unread: list[str] = []
         self._chunks: list[str] = []
         self._found: set[str] = set()
         self._left = MAX_SEARCHED_CHARS
 
     def add(self, text: str) -> None:
-        """Add text that the agent has seen."""
+        """Add text that the agent has seen; its words are read when a value is not among those read before."""
         low = _plain(text)
-        self._words.update(words_of(low))
+        self._unread.append(low)
         self._chunks.append(low)
         while len(self._chunks) > 1 and len(self._chunks[-2]) <= len(self._chunks[-1]):
             last = self._chunks.pop()
@@ -52,13 +55,13 @@ class Evidence:
     def add_fixed(self, text: str) -> None:
         """Add text that many runs share (a system prompt): its words are worked out once."""
         low, words = _shared_words(text)
-        self._words |= words
+        self._fixed |= words
         self._chunks.append(low)
 
     def holds(self, spelling: str) -> bool:
         """Return whether a spelling stands in the text, as whole words, whatever its case."""
         words = words_of(spelling.lower())
-        if not words or not self._words.issuperset(words):
+        if not words or not self._has_all(words):
             return False
         if len(words) == 1 and spelling.isalnum():
             return True
@@ -66,7 +69,7 @@ class Evidence:
 
     def holds_words(self, text: str) -> bool:
         """Return whether every word of a text stands somewhere."""
-        return self._words.issuperset(words_of(text.lower()))
+        return self._has_all(words_of(text.lower()))
 
     def recent_numbers(self) -> list[Decimal]:
         """Return the last distinct numbers above ten, newest first."""
@@ -77,6 +80,15 @@ class Evidence:
                 break
         found = dict.fromkeys(Decimal(text.replace(",", ".")) for text in reversed(_NUMBER.findall(recent)))
         return [number for number in found if number > 10][:MAX_RECENT_NUMBERS]  # noqa: PLR2004
+
+    def _has_all(self, words: list[bytes]) -> bool:
+        missing = [word for word in words if word not in self._words and word not in self._fixed]
+        if missing and self._unread:
+            for low in self._unread:
+                self._words.update(words_of(low))
+            self._unread.clear()
+            return self._words.issuperset(missing)
+        return not missing
 
     def _side_by_side(self, spelling: str, words: list[bytes]) -> bool:
         if "@" not in spelling and "/" not in spelling and any(is_identifier(word.decode("utf-8", "replace")) for word in words):
@@ -100,7 +112,12 @@ def words_of(low: str) -> list[bytes]:
 
 def is_identifier(word: str) -> bool:
     """Return whether a word can hardly stand for anything but one thing: five characters and a digit among them."""
-    return len(word) >= MIN_IDENTIFIER_CHARS and any(c.isdigit() for c in word)
+    return len(word) >= MIN_IDENTIFIER_CHARS and has_digit(word)
+
+
+def has_digit(text: str) -> bool:
+    """Return whether one of the characters is a digit, in any script."""
+    return _DIGIT.search(text) is not None or (not text.isascii() and any(map(str.isdigit, text)))
 
 
 def spellings_of_number(number: float) -> list[str]:

@@ -8,6 +8,7 @@ arguments or whole output nobody recorded say nothing either way. Source: DESIGN
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from attest_otel.checks.view import Call
@@ -17,7 +18,7 @@ LOOP_LENGTH = 3
 
 def find_loops(calls: Sequence[Call]) -> list[list[Call]]:
     """Return the loops among the calls of one tool, each as its calls in step order."""
-    if len(calls) < LOOP_LENGTH:
+    if len(calls) < LOOP_LENGTH or max(Counter(call.call.output for call in calls).values()) < LOOP_LENGTH:
         return []
     streaks: dict[str, list[Call]] = {}
     for call in calls:

@@ -19,7 +19,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 from attest_otel.checks.asked_values import Asked, asked_values
 from attest_otel.checks.grounding import Evidence, SearchLimitError, spellings_of_date, spellings_of_number
@@ -65,18 +67,16 @@ class _Search:
         self._view = view
         self._sources = _Sources(Evidence(), Evidence())
         self._left = MAX_EVIDENCE_CHARS
-        self._known: set[str] = set()
+        self._known: set[tuple[str, Any]] = set()
         self._seen = _Seen(shared_scan(view).texts)
         run = view.run
         if run.task is None:
             self._sources.gap = "the task was not recorded"
         if any(a.source == "user_upload" and a.text is None for a in run.artifacts):
             self._sources.gap = self._sources.gap or "an upload holds no text to read"
-        said = "\n".join(view.user_words)
-        self._add(said)
+        self._add("\n".join(view.user_words))
         if run.system_prompt:
             self._sources.clean.add_fixed(run.system_prompt)
-        self._relative = _RELATIVE_DAY.search(said[:MAX_TASK_CHARS]) is not None
 
     def grade(self, call: Call) -> Iterator[Finding]:
         """Yield the findings of one call: `grounded`, or one per value whose source is not a good one."""
@@ -88,7 +88,7 @@ class _Search:
             if call.side_effecting and call.parsed is None:
                 yield _finding(call, "warn", "unchecked", "The arguments were not recorded.")
             return
-        problems = self._problems(call, list(asked_values(arguments, call.tool)))
+        problems = self._problems(call, asked_values(arguments, call.tool))
         yield from problems or ([_finding(call, "pass", "grounded", "Every value that is asked about has a source.")] if call.side_effecting else [])
 
     def _problems(self, call: Call, values: list[Asked]) -> list[Finding]:
@@ -107,13 +107,18 @@ class _Search:
 
     def _explained(self, value: Asked) -> bool:
         """Whether good text explains a value; what it explained once it explains for good."""
-        key = f"{value.kind} {value.parts or value.value}"
+        key = (value.kind, value.parts or value.value)
         if key in self._known:
             return True
         if not self._holds(self._sources.clean, value):
             return False
         self._known.add(key)
         return True
+
+    @cached_property
+    def _relative(self) -> bool:
+        """Whether the user spoke of a day without naming its date."""
+        return _RELATIVE_DAY.search("\n".join(self._view.user_words)[:MAX_TASK_CHARS]) is not None
 
     def _tainted(self, call: Call, value: Asked) -> Finding:
         reason = f"{value.path} is found only in text that carries instructions for the agent."
@@ -132,7 +137,7 @@ class _Search:
         if asked.kind == "number":
             return any(map(evidence.holds, spellings_of_number(asked.value))) or _computed(asked.value, evidence)
         if asked.kind == "date":
-            return any(map(evidence.holds, spellings_of_date(asked.parts[0]) or asked.parts)) or (self._relative and evidence is self._sources.clean)
+            return any(map(evidence.holds, spellings_of_date(asked.parts[0]) or asked.parts)) or (evidence is self._sources.clean and self._relative)
         if asked.kind == "words":
             return evidence.holds_words(asked.parts[0])
         return all(map(evidence.holds, asked.parts))
