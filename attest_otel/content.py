@@ -26,7 +26,7 @@ class Waiter(Protocol):
     def wait(self, timeout: float | None) -> Report:
         """Return the report, or raise ReportTimeoutError after `timeout` seconds."""
 
-    async def wait_async(self, timeout: float | None) -> Report:
+    async def wait_async(self, timeout: float | None) -> Report:  # noqa: ASYNC109  # seconds, as `wait` takes them
         """Do the same under asyncio or trio, without blocking the event loop."""
 
 

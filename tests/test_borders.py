@@ -39,6 +39,7 @@ def imports(path: Path) -> set[str]:
 
 
 def modules(room: str) -> list[Path]:
+    """Return the files of a room."""
     single = PACKAGE / f"{room}.py"
     return [single] if single.exists() else sorted((PACKAGE / room).rglob("*.py"))
 

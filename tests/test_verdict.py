@@ -12,11 +12,13 @@ from attest_otel.findings import DISPOSITION_RANK, Disposition, Severity
 
 
 def result(check: str, severity: Severity, verdict: str, *, score: float | None = None, **metadata: object) -> CheckResult:
+    """Return a result with one finding that no policy has seen."""
     finding = Finding(severity=severity, verdict=verdict, subject="x", metadata=metadata)
     return CheckResult(check=check, passed=severity != "fail", score=score, findings=[finding])
 
 
 def disposition(policy: VerdictPolicy, of: CheckResult) -> Disposition | None:
+    """Return what a policy makes of a result's one finding."""
     return policy.apply([of])[0].findings[0].disposition
 
 
@@ -92,6 +94,7 @@ def test_injection_warning_setting() -> None:
 
 
 def faithfulness(*verdicts: str) -> CheckResult:
+    """Return a faithfulness result with a finding a verdict."""
     severity: dict[str, Severity] = {"supported": "pass", "unsupported": "fail"}
     findings = [Finding(severity=severity.get(v, "warn"), verdict=v) for v in verdicts]
     return CheckResult(check="faithfulness", passed=True, score=0.5, findings=findings)

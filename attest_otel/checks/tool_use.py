@@ -17,7 +17,15 @@ from typing import Any, Literal
 
 from attest_otel.checks.order import LaterIndex
 from attest_otel.checks.view import Call, RunView
-from attest_otel.findings import CheckResult, Finding, Severity, excerpt, make_finding, make_result, share_passed
+from attest_otel.findings import (
+    CheckResult,
+    Finding,
+    Severity,
+    excerpt,
+    make_finding,
+    make_result,
+    share_passed,
+)
 
 NAME = "tool_use"
 

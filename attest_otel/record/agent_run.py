@@ -150,16 +150,12 @@ class AgentRun:
             carried = baggage.get_baggage(names.CASE_ID)
             self.case_id = carried[:MAX_ID_CHARS] if isinstance(carried, str) else None
         attributes: dict[str, Any] = {names.OPERATION_NAME: names.INVOKE_AGENT, names.AGENT_NAME: self.name}
-        for name, value in ((names.CONVERSATION_ID, self.conversation_id), (names.CASE_ID, self.case_id)):
-            if value is not None:
-                attributes[name] = value
+        given = {names.CONVERSATION_ID: self.conversation_id, names.CASE_ID: self.case_id}
+        attributes |= {name: value for name, value in given.items() if value is not None}
         tracer = settings.current().tracer()
         self.span = tracer.start_span(f"invoke_agent {self.name[:MAX_ID_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes)
-        self._tokens = (
-            context.attach(set_span_in_context(self.span)),
-            current_run.set(self),
-            current_store.set(ProviderBytes()),
-        )
+        inside, store = set_span_in_context(self.span), ProviderBytes()
+        self._tokens = (context.attach(inside), current_run.set(self), current_store.set(store))
 
     def _finish(self, error: BaseException | None) -> None:
         if not self.span.is_recording():

@@ -52,7 +52,7 @@ class StreamReader:
             self._handle(event)
         return True
 
-    def end(self, *, whole: bool) -> None:  # noqa: ARG002 - only `message_stop` says that a stream is whole
+    def end(self, *, whole: bool) -> None:
         """Note every input that is still open as incomplete, with its text so far."""
         for index in list(self._open):
             self._note(index, finished=False)

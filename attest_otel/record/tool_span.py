@@ -117,17 +117,15 @@ class ToolCallRecorder:
         content.offer(self.span.get_span_context(), full)
 
     def _full(self, error: BaseException | None) -> dict[str, Any]:
-        full: dict[str, Any] = {}
         output, recorded = self._result(error)
-        for name, value in (
-            (names.TOOL_CALL_ARGUMENTS, self._arguments_text()),
-            (names.ARGUMENTS_RECEIVED, self._received),
-            (names.TOOL_CALL_RESULT, output),
-            (names.IS_ERROR, self.is_error),
-            (names.EXIT_CODE, self.exit_code),
-        ):
-            if value is not None:
-                full[name] = value
+        given: dict[str, Any] = {
+            names.TOOL_CALL_ARGUMENTS: self._arguments_text(),
+            names.ARGUMENTS_RECEIVED: self._received,
+            names.TOOL_CALL_RESULT: output,
+            names.IS_ERROR: self.is_error,
+            names.EXIT_CODE: self.exit_code,
+        }
+        full = {name: value for name, value in given.items() if value is not None}
         if self.artifacts:
             full[names.CALL_ARTIFACTS] = dump_json([a.model_dump(exclude_unset=True) for a in self.artifacts])
         if recorded is not None:

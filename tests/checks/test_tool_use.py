@@ -14,14 +14,17 @@ from attest_otel.checks.view import RunView
 
 
 def call(name: str, output: str | None = "ok", **fields: Any) -> dict[str, Any]:
+    """Return a step with one call."""
     return {"tool_call": {"name": name, "output": output, **fields}}
 
 
 def run(*steps: dict[str, Any], **fields: Any) -> Trajectory:
+    """Return a run of these steps."""
     return Trajectory.model_validate({"steps": list(steps), "final_answer": "Done.", **fields})
 
 
 def grade(trajectory: Trajectory, readings: dict[int, Reading] | None = None) -> CheckResult:
+    """Return what the check says of a run."""
     return tool_use.check(RunView(trajectory), readings)
 
 

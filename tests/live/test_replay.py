@@ -70,11 +70,6 @@ def test_recorded_spans_live_and_from_the_file() -> None:
 
 def record(run: Trajectory) -> None:
     """Let an agent's loop make the calls of a run, through the recorder."""
-    names = {
-        "conversation_id": run.conversation_id,
-        "case_id": run.case_id,
-        "tool_fallbacks": run.tool_fallbacks,
-    }
     with agent_run(
         run.agent or "agent",
         task=run.task,
