@@ -9,13 +9,21 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
+PROGRAMS = sorted(
+    path.name for path in EXAMPLES.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")
+)
 
 SAID = {
     "refund_agent.py": ["verdict: review", "type_mismatch (issue_refund): $.amount_cents"],
     "async_agent_with_gate.py": ["verdict: block", "'disallowed_tool'", "customer reads: One moment"],
-    "grade_recorded_runs.py": ["verdict: review  refund-1: error_silent at step 3", "verdict: pass    docent-factory-reset"],
-    "custom_policy.py": ["default policy  verdict: review  []", "strict policy   verdict: block  ['error_silent']"],
+    "grade_recorded_runs.py": [
+        "verdict: review  refund-1: error_silent at step 3",
+        "verdict: pass    docent-factory-reset",
+    ],
+    "custom_policy.py": [
+        "default policy  verdict: review  []",
+        "strict policy   verdict: block  ['error_silent']",
+    ],
 }
 
 

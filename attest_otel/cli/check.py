@@ -26,9 +26,29 @@ from attest_otel.redaction import Redactor
 @click.option("--config", metavar="F", help="attest.yaml; by default the file that ATTEST_CONFIG names.")
 @click.option("--cases", metavar="F", help="Cases for every agent that names none in the configuration.")
 @click.option("--checks", metavar="a,b", help="Run these checks only.")
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="json: one report a line.")
-@click.option("--fail-on", type=click.Choice(["block", "review", "never"]), default="block", show_default=True, help="What makes the exit code 1.")
-def check(paths: tuple[str, ...], config: str | None, cases: str | None, checks: str | None, output: str, fail_on: str) -> None:
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="json: one report a line.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["block", "review", "never"]),
+    default="block",
+    show_default=True,
+    help="What makes the exit code 1.",
+)
+def check(
+    paths: tuple[str, ...],
+    config: str | None,
+    cases: str | None,
+    checks: str | None,
+    output: str,
+    fail_on: str,
+) -> None:
     """Grade the runs in PATH...: run files, OTLP JSON, Jaeger JSON, or folders of them."""
     attest = Attest(load_settings(config, cases))
     names = parse_checks(checks) or attest.default_checks()
@@ -56,7 +76,11 @@ def parse_checks(text: str | None) -> list[CheckName] | None:
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in ORDER]
     if unknown or not wanted:
-        raise click.UsageError(f"--checks: unknown check {unknown[0]!r}; the checks are {', '.join(ORDER)}" if unknown else "--checks: names no check")
+        raise click.UsageError(
+            f"--checks: unknown check {unknown[0]!r}; the checks are {', '.join(ORDER)}"
+            if unknown
+            else "--checks: names no check"
+        )
     return [name for name in ORDER if name in wanted]
 
 
@@ -74,4 +98,3 @@ def _summary(console: Console, verdicts: Counter[str]) -> None:
     for number, verdict in enumerate(("block", "review", "pass")):
         parts += ["" if number == 0 else ", ", (f"{verdicts[verdict]} {verdict}", STYLES[verdict])]
     console.print(Text.assemble(*parts))
-

@@ -50,4 +50,7 @@ def demo() -> None:
         console.print(f"\nSent to {where}: trace {trace_id}", markup=False)
         return
     why = redactor.show(failure, 300)
-    click.echo(f"\nNot everything arrived at {where} ({why}). Is a Collector listening there? The verdict stands without it.", err=True)
+    click.echo(
+        f"\nNot everything arrived at {where} ({why}). Is a Collector listening there? The verdict stands without it.",
+        err=True,
+    )

@@ -25,14 +25,20 @@ MODEL = "claude-demo"
 MAX_TURNS = 8
 
 QUESTION = "Hi, the mug in my order ORD-448192 arrived cracked. Please refund the $42.00 it cost. Ana, ana@example.com"
-SYSTEM = "You handle refunds for a shop. Look the order up first, refund only what is owed, and confirm by e-mail."
+SYSTEM = (
+    "You handle refunds for a shop. Look the order up first, refund only what is owed, and confirm by e-mail."
+)
 ALLOWED = ["lookup_order", "issue_refund", "send_email"]
 
 DEFINITIONS: list[dict[str, Any]] = [
     {
         "name": "lookup_order",
         "description": "Look up an order by its id.",
-        "input_schema": {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]},
+        "input_schema": {
+            "type": "object",
+            "properties": {"order_id": {"type": "string"}},
+            "required": ["order_id"],
+        },
     },
     {
         "name": "issue_refund",
@@ -46,7 +52,11 @@ DEFINITIONS: list[dict[str, Any]] = [
     {
         "name": "cancel_order",
         "description": "Cancel an order that has not shipped.",
-        "input_schema": {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]},
+        "input_schema": {
+            "type": "object",
+            "properties": {"order_id": {"type": "string"}},
+            "required": ["order_id"],
+        },
     },
     {
         "name": "send_email",
@@ -63,8 +73,20 @@ SCRIPT = [
     Reply([ToolUse("lookup_order", '{"order_id": "ORD-448192"}')]),
     Reply([ToolUse("issue_refund", '{"order_id": "ORD-448192", "amount_cents": 42}')]),
     Reply([ToolUse("cancel_order", '{"order_id": "ORD-448192"}')]),
-    Reply([ToolUse("send_email", '{"to": "ana@example.com", "body": "Your refund for ORD-448192 is on its way."}')]),
-    Reply([Text("All done! I've refunded $42.00 for your cracked mug. You will find the details in your inbox.")]),
+    Reply(
+        [
+            ToolUse(
+                "send_email", '{"to": "ana@example.com", "body": "Your refund for ORD-448192 is on its way."}'
+            )
+        ]
+    ),
+    Reply(
+        [
+            Text(
+                "All done! I've refunded $42.00 for your cracked mug. You will find the details in your inbox."
+            )
+        ]
+    ),
 ]
 
 
@@ -82,7 +104,13 @@ def config() -> AttestConfig:
     case = Case(
         case_id=CASE_ID,
         input=QUESTION,
-        expect_tool_calls=[ExpectedCall(name="issue_refund", args={"order_id": "ORD-448192", "amount_cents": 4200}, arg_types={"amount_cents": "int"})],
+        expect_tool_calls=[
+            ExpectedCall(
+                name="issue_refund",
+                args={"order_id": "ORD-448192", "amount_cents": 4200},
+                arg_types={"amount_cents": "int"},
+            )
+        ],
     )
     return AttestConfig(agents={AGENT: AgentConfig(cases=[case])})
 
@@ -106,15 +134,26 @@ def run_agent(on_call: Callable[[str, str, str], None]) -> AgentRun:
     traced = traced_dispatcher(dispatch, tools=registered)
     with MessagesServer(SCRIPT) as server, anthropic_http_client(trust_env=False) as http_client:
         client = anthropic.Anthropic(base_url=server.base_url, api_key="demo", http_client=http_client)
-        with agent_run(AGENT, task=QUESTION, system_prompt=SYSTEM, tools=registered, allowed_tools=ALLOWED, case_id=CASE_ID) as run:
+        with agent_run(
+            AGENT,
+            task=QUESTION,
+            system_prompt=SYSTEM,
+            tools=registered,
+            allowed_tools=ALLOWED,
+            case_id=CASE_ID,
+        ) as run:
             run.final_answer = _loop(client, traced, on_call)
     return run
 
 
-def _loop(client: Any, traced: Callable[[str, dict[str, Any]], str], on_call: Callable[[str, str, str], None]) -> str:
+def _loop(
+    client: Any, traced: Callable[[str, dict[str, Any]], str], on_call: Callable[[str, str, str], None]
+) -> str:
     messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
     for _ in range(MAX_TURNS):
-        answer = client.messages.create(model=MODEL, max_tokens=400, system=SYSTEM, tools=DEFINITIONS, messages=messages)
+        answer = client.messages.create(
+            model=MODEL, max_tokens=400, system=SYSTEM, tools=DEFINITIONS, messages=messages
+        )
         if answer.stop_reason != "tool_use":
             return "".join(block.text for block in answer.content if block.type == "text")
         messages.append({"role": "assistant", "content": answer.content})

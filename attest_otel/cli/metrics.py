@@ -56,7 +56,17 @@ def as_json(numbers: BatchMetrics) -> dict[str, Any]:
 
 
 def _row_json(row: RunRow) -> dict[str, Any]:
-    names = ("run_id", "case_id", "outcome", "should_call", "called", "calls", "valid", "good_query", "flagged")
+    names = (
+        "run_id",
+        "case_id",
+        "outcome",
+        "should_call",
+        "called",
+        "calls",
+        "valid",
+        "good_query",
+        "flagged",
+    )
     return {name: getattr(row, name) for name in names}
 
 
@@ -67,7 +77,9 @@ def _rounded(share: Share) -> float | None:
 def _print(numbers: BatchMetrics) -> None:
     console = terminal()
     redactor = Redactor()
-    table = Table("called", "should", "valid", "quality", "task", "", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(
+        "called", "should", "valid", "quality", "task", "", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     for row in numbers.rows:
         task = redactor.show(row.task or row.run_id or "", 60)
         marks = (_mark(row.called), _mark(row.should_call), _mark(row.valid), _mark(row.good_query))

@@ -19,7 +19,14 @@ MAX_CALLS_SHOWN = 100
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="json: one run record a line.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="json: one run record a line.",
+)
 def runs(paths: tuple[str, ...], output: str) -> None:
     """Show the runs in PATH... as the checks see them."""
     inputs = Inputs(paths)
@@ -35,14 +42,23 @@ def runs(paths: tuple[str, ...], output: str) -> None:
 
 def _print(console: Console, run: Trajectory, redactor: Redactor) -> None:
     show = redactor.show
-    console.print(f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold", markup=False)
+    console.print(
+        f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold", markup=False
+    )
     console.print(f"  task    {show(run.task or '(not recorded)', 160)}", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     calls = [(number, step.tool_call) for number, step in enumerate(run.steps) if step.tool_call is not None]
     for number, call in calls[:MAX_CALLS_SHOWN]:
         arguments = call.arguments_raw if call.arguments_raw is not None else dump_json(call.arguments)
         output = "(not recorded)" if call.output is None else call.output
-        table.add_row(f"  {number}", show(call.name, 60), call.arguments_fidelity, show(arguments, 80), "→", show(output, 80))
+        table.add_row(
+            f"  {number}",
+            show(call.name, 60),
+            call.arguments_fidelity,
+            show(arguments, 80),
+            "→",
+            show(output, 80),
+        )
     console.print(table)
     if len(calls) > MAX_CALLS_SHOWN:
         console.print(f"  … and {len(calls) - MAX_CALLS_SHOWN} more calls")

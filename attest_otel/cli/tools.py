@@ -14,8 +14,14 @@ from attest_otel.grader import Attest
 @click.command()
 @click.argument("path", metavar="RUN.json")
 @click.option("--config", metavar="F", help="attest.yaml; by default the file that ATTEST_CONFIG names.")
-@click.option("--appropriate", is_flag=True, help="Also ask the grading model whether each tool was a reasonable choice.")
-@click.option("--check-answer", is_flag=True, help="Also let the grading model read the answer for unrecovered errors.")
+@click.option(
+    "--appropriate",
+    is_flag=True,
+    help="Also ask the grading model whether each tool was a reasonable choice.",
+)
+@click.option(
+    "--check-answer", is_flag=True, help="Also let the grading model read the answer for unrecovered errors."
+)
 def tools(path: str, config: str | None, appropriate: bool, check_answer: bool) -> None:
     """Grade the tool calls of the runs in RUN.json; one JSON object a run, under "data"."""
     attest = Attest(config)
