@@ -30,11 +30,11 @@ from opentelemetry.trace import SpanContext, TracerProvider
 
 from attest_otel.attributes import JUDGE_MODEL_ENV
 from attest_otel.config import JudgeConfig
-from attest_otel.judge.attempts import Attempts, Clock, Ended, Pause, Sleep
+from attest_otel.judge.attempts import Attempts, Clock, Ended, Means, Pause, Sleep
 from attest_otel.judge.breaker import Breaker
 from attest_otel.judge.budget import Budgets
 from attest_otel.judge.cache import AnswerCache
-from attest_otel.judge.messages_client import MessagesClient, Sampling
+from attest_otel.judge.messages_client import MessagesClient
 from attest_otel.judge.question import Answer, Question
 from attest_otel.judge.telemetry import JudgeTelemetry
 
@@ -74,14 +74,11 @@ class AnthropicJudge:
     ) -> None:
         self.config = config or JudgeConfig()
         self.model = model_name(self.config)
-        self._clock, self._sleep = clock, sleep
-        self._jitter = jitter or random.Random().random  # noqa: S311  # spreads retries, guards nothing
-        self._budgets = Budgets(self.config, clock)
         self._breaker = Breaker(clock)
         self._cache = AnswerCache()
-        self._pause = Pause(clock)
-        self._sampling = Sampling()
         self._telemetry = JudgeTelemetry(self.model, tracer_provider, meter_provider)
+        jitter = jitter or random.Random().random  # noqa: S311  # spreads retries, guards nothing
+        self._means = Means(self.config, Budgets(self.config, clock), Pause(clock), self._telemetry, clock, sleep, jitter)
         self._loop: RunVar[_Loop] = RunVar("attest_judge")
         self._pid = os.getpid()
 
@@ -93,10 +90,7 @@ class AnthropicJudge:
 
     def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> AnthropicSession:
         """Return a session for one run, under a budget of its own."""
-        attempts = Attempts(
-            self.config, self._budgets, self._pause, self._telemetry, self._sampling, self._clock, self._sleep, self._jitter, run_id, root
-        )
-        return AnthropicSession(self, attempts, run_id, root, suspicious=suspicious)
+        return AnthropicSession(self, Attempts(self._means, run_id, root), run_id, root, suspicious=suspicious)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; asking again opens new ones."""
@@ -142,14 +136,14 @@ class AnthropicJudge:
             self._after_fork()
         loop = self._loop.get(None)
         if loop is None:
-            client = MessagesClient(self.model, self.config.base_url, self.config.timeout_seconds, self._sampling)
+            client = MessagesClient(self.model, self.config.base_url, self.config.timeout_seconds, self._means.sampling)
             loop = _Loop(client, anyio.CapacityLimiter(self.config.max_concurrency))
             self._loop.set(loop)
         return loop
 
     def _after_fork(self) -> None:
         self._pid, self._loop = os.getpid(), RunVar("attest_judge")
-        self._budgets.after_fork()
+        self._means.budgets.after_fork()
         self._breaker.after_fork()
         self._cache.after_fork()
 

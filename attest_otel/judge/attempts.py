@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
@@ -17,6 +18,8 @@ from attest_otel.judge.menu import Message, read_message
 from attest_otel.judge.messages_client import Failure, MessagesClient, Sampling
 from attest_otel.judge.question import Answer, Question
 from attest_otel.judge.telemetry import JudgeTelemetry
+
+MAX_PAUSE_SECONDS = 60.0
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
@@ -31,7 +34,7 @@ class Ended(NamedTuple):
 
 
 class Pause:
-    """The time before which the server asked for no further request, from anybody."""
+    """The time before which the server asked for no further request, from anybody; at most MAX_PAUSE_SECONDS away."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -39,7 +42,7 @@ class Pause:
 
     def extend(self, seconds: float) -> None:
         """Note what the server asked for."""
-        self._until = max(self._until, self._clock() + seconds)
+        self._until = max(self._until, self._clock() + min(seconds, MAX_PAUSE_SECONDS))
 
     @property
     def left(self) -> float:
@@ -47,37 +50,38 @@ class Pause:
         return max(0.0, self._until - self._clock())
 
 
+@dataclass(frozen=True)
+class Means:
+    """What all questions to one model share."""
+
+    config: JudgeConfig
+    budgets: Budgets
+    pause: Pause
+    telemetry: JudgeTelemetry
+    clock: Clock
+    sleep: Sleep
+    jitter: Callable[[], float]
+    sampling: Sampling = field(default_factory=Sampling)
+
+
 class Attempts:
     """Asks the questions of one run. Thread-safe."""
 
-    def __init__(
-        self,
-        config: JudgeConfig,
-        budgets: Budgets,
-        pause: Pause,
-        telemetry: JudgeTelemetry,
-        sampling: Sampling,
-        clock: Clock,
-        sleep: Sleep,
-        jitter: Callable[[], float],
-        run_id: str | None,
-        root: SpanContext | None,
-    ) -> None:
-        self._config = config
-        self._budgets, self._pause, self._telemetry, self._sampling = budgets, pause, telemetry, sampling
-        self._clock, self._sleep, self._jitter = clock, sleep, jitter
+    def __init__(self, means: Means, run_id: str | None, root: SpanContext | None) -> None:
+        self._means = means
         self._run_id, self._root = run_id, root
-        self._budget = budgets.of_run()
+        self._budget = means.budgets.of_run()
 
     async def ask(self, client: MessagesClient, question: Question) -> Ended:
         """Ask until there is an answer, or no attempt, budget or time is left."""
         await client.prepare()
-        ends = self._clock() + self._config.timeout_seconds
+        ends = self._means.clock() + self._means.config.timeout_seconds
         failed = 0
         while True:
-            waiting = self._pause.left
+            waiting = self._means.pause.left
             if waiting > 0:
                 if not await self._wait(waiting, ends):
+                    self._means.telemetry.count("rate")
                     return Ended(Answer(None, f"the grading model's API asked to wait longer than {self._limit}", "rate"))
                 continue
             got = await self._request(client, question, ends)
@@ -85,45 +89,45 @@ class Attempts:
                 return got
             if got.error_type == "temperature":
                 continue
-            if got.retry_after is not None and got.limit == "rate":
-                self._pause.extend(got.retry_after)
-            if not got.retried or failed >= self._config.max_retries:
+            if got.retry_after is not None and got.retried:
+                self._means.pause.extend(got.retry_after)
+            if not got.retried or failed >= self._means.config.max_retries:
                 return Ended(Answer(None, got.reason, got.limit), works=got.works)
-            if not await self._wait(backoff_seconds(failed, got.retry_after, self._jitter()), ends):
+            if not await self._wait(backoff_seconds(failed, got.retry_after, self._means.jitter()), ends):
                 return Ended(Answer(None, f"{got.reason}, and asking again would take longer than {self._limit}", got.limit), works=got.works)
             failed += 1
 
     @property
     def _limit(self) -> str:
-        return f"the limit of {self._config.timeout_seconds:g} s"
+        return f"the limit of {self._means.config.timeout_seconds:g} s"
 
     async def _wait(self, seconds: float, ends: float) -> bool:
         """Wait, if there is time for it; return whether there was."""
-        if self._clock() + seconds >= ends:
+        if self._means.clock() + seconds >= ends:
             return False
-        await self._sleep(seconds)
+        await self._means.sleep(seconds)
         return True
 
     async def _request(self, client: MessagesClient, question: Question, ends: float) -> Ended | Failure:
         """Make one request under the budgets."""
-        reserved = self._budgets.reserve(self._budget, self._sampling.estimated_tokens(question))
+        reserved = self._means.budgets.reserve(self._budget, self._means.sampling.estimated_tokens(question))
         if isinstance(reserved, Shortage):
-            self._telemetry.count(reserved.limit)
+            self._means.telemetry.count(reserved.limit)
             return Ended(Answer(None, reserved.reason, reserved.limit))
-        with self._telemetry.request(question, self._run_id, self._root) as span:
+        with self._means.telemetry.request(question, self._run_id, self._root) as span:
             got: bytes | Failure = Failure(f"the grading model did not answer within {self._limit}", "timeout", "timeout", spent=True)
-            with anyio.move_on_after(max(0.0, ends - self._clock())):
+            with anyio.move_on_after(max(0.0, ends - self._means.clock())):
                 got = await client.send(question)
             if isinstance(got, Failure):
                 span.refused(got)
                 if not got.spent:
-                    self._budgets.settle(reserved, 0)
+                    self._means.budgets.settle(reserved, 0)
                 return got
             message = read_message(got, question.schema)
             span.answered(message)
         if message.broken:
             return Failure(message.reason, "broken_response", retried=True, spent=True)
-        self._budgets.settle(reserved, message.input_tokens + message.output_tokens)
+        self._means.budgets.settle(reserved, message.input_tokens + message.output_tokens)
         return self._read(message)
 
     def _read(self, message: Message) -> Ended:

@@ -136,10 +136,12 @@ class MessagesClient:
             return self._refused(error.status_code, error.response.headers, error.body, cold=cold)
         if isinstance(error, sdk.APITimeoutError):
             return Failure(f"the grading model did not answer within {self._timeout:g} s", "timeout", "timeout", spent=True)
+        if type(error.__cause__).__name__ == "LocalProtocolError":
+            return Failure("the request to the grading model could not be built: its key or base URL holds a character that HTTP refuses", "request", works=True)
         if isinstance(error, sdk.APIConnectionError) or type(error).__module__.startswith("httpx"):
             return Failure("the connection to the grading model failed or was cut", "connection", retried=True, spent=True)
         if isinstance(error, TypeError) and "authentication" in str(error):
-            return Failure("there is no API key for the grading model: ANTHROPIC_API_KEY is not set", "no_key", "no_model")
+            return Failure("there is no API key for the grading model: ANTHROPIC_API_KEY is not set", "no_key", "no_model", works=True)
         return Failure(f"asking the grading model failed: {type(error).__name__}", type(error).__name__)
 
     def _refused(self, status: int, headers: Mapping[str, str], body: object, *, cold: bool) -> Failure:

@@ -30,9 +30,9 @@ from attest_otel.judge.question import Question
 from attest_otel.report import package_version
 
 PROVIDER = "anthropic"
-OUTCOMES = ("ok", "off_menu", "refused", "rate_limited", "timeout", "error", "cached", "budget", "rate", "breaker", "sampling")
-"""What became of a request: ok, off_menu, refused (temperature), rate_limited (429), timeout, error; and
-of questions for which no request was made: cached, budget, rate, breaker, sampling."""
+OUTCOMES = ("ok", "off_menu", "refused", "rate_limited", "timeout", "error", "cancelled", "cached", "budget", "rate", "breaker", "sampling")
+"""What became of a request: ok, off_menu, refused (temperature), rate_limited (429), timeout, error,
+cancelled (given up by whoever asked); and of questions for which no request was made: cached, budget, rate, breaker, sampling."""
 
 DIRECTIONS = ("input", "output")
 
@@ -72,7 +72,7 @@ class JudgeTelemetry:
         try:
             yield made
         except BaseException:
-            made.failed("cancelled")
+            made.given_up()
             raise
         finally:
             span.end()
@@ -111,10 +111,10 @@ class RequestSpan:
         self._telemetry.count("refused" if failure.error_type == "temperature" else outcomes.get(failure.limit, "error"))
         self._error(failure.error_type, failure.reason)
 
-    def failed(self, error_type: str) -> None:
-        """Note a request that was given up."""
-        self._telemetry.count("error")
-        self._error(error_type, "")
+    def given_up(self) -> None:
+        """Note a request that nobody waits for any more."""
+        self._telemetry.count("cancelled")
+        self._error("cancelled", "")
 
     def _error(self, error_type: str, reason: str) -> None:
         self._span.set_attribute(names.ERROR_TYPE, error_type)
