@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 from attest_otel.config import CheckName, JudgeConfig
 
 if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
     from attest_otel.judge.question import Judge
 
 KEY_ENV = "ANTHROPIC_API_KEY"
@@ -27,7 +30,11 @@ _T = TypeVar("_T")
 
 
 class Judges:
-    """Finds the grading model: the one given, else what the settings describe, else the environment's key."""
+    """Finds the grading model: the one given, else what the settings describe, else the environment's key.
+
+    Raises:
+        ConfigError: the settings describe a model that can't be used.
+    """
 
     def __init__(self, given: Judge | None, config: JudgeConfig | None) -> None:
         self._given = given
@@ -36,6 +43,9 @@ class Judges:
         self._made: Judge | None = None
         self._users: dict[object, int] = {}
         self._pid = os.getpid()
+        self._providers: tuple[TracerProvider | None, MeterProvider | None] = (None, None)
+        if given is None and config is not None:
+            self.get()
 
     @property
     def configured(self) -> bool:
@@ -47,6 +57,10 @@ class Judges:
         """Whether there is a model to ask."""
         return self.configured or bool(os.environ.get(KEY_ENV))
 
+    def provide(self, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None) -> None:
+        """Say where a model that is made here sends its own spans and metrics."""
+        self._providers, self._made = (tracer_provider, meter_provider), None
+
     def get(self) -> Judge | None:
         """Return the model; None where there is none."""
         if self._given is not None or not self.available:
@@ -57,7 +71,8 @@ class Judges:
             self._lock, self._made, self._users, self._pid = threading.Lock(), None, {}, os.getpid()
         with self._lock:
             if self._made is None:
-                self._made = build_judge(self._config or JudgeConfig())
+                tracers, meters = self._providers
+                self._made = build_judge(self._config or JudgeConfig(), tracer_provider=tracers, meter_provider=meters)
             return self._made
 
     @asynccontextmanager

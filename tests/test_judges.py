@@ -15,6 +15,7 @@ import pytest
 
 from attest_otel import Attest, Trajectory
 from attest_otel.config import JudgeConfig
+from attest_otel.errors import ConfigError
 from attest_otel.judges import KEY_ENV, Judges, run_async
 from tests.judge.scripted import ScriptedJudge
 
@@ -83,6 +84,12 @@ def test_the_environments_key(built: list[Any], monkeypatch: pytest.MonkeyPatch,
     attest.evaluate(RUN, checks=checks)
     assert bool(built) is asked
     assert "faithfulness" not in attest.default_checks()
+
+
+def test_a_model_that_cannot_be_used_fails_at_the_start() -> None:
+    """A recording that isn't there is found when the grader is made, and named (property 5)."""
+    with pytest.raises(ConfigError, match=r"nowhere\.jsonl"):
+        Attest({"judge": {"replay": "/nowhere.jsonl"}})
 
 
 def test_a_described_model_adds_to_the_default_checks() -> None:

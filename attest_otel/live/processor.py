@@ -64,6 +64,7 @@ class AttestSpanProcessor(SpanProcessor):
         model_checks: ModelChecks | None = None,
     ) -> None:
         attest = Attest(config)
+        attest.judges.provide(tracer_provider, meter_provider)
         self.config = attest.config
         self._faults = FaultLog()
         redactor = Redactor(self.config.redaction)

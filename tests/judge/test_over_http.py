@@ -107,3 +107,21 @@ def test_the_examples_run(example: str, expected: str) -> None:
     done = subprocess.run([sys.executable, f"examples/{example}"], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
+
+
+def test_recorded_once_and_replayed_for_nothing(tmp_path: Path) -> None:
+    """A run graded with a model is graded again from the recording: no request, the same bytes."""
+    recording = str(tmp_path / "judge.jsonl")
+    first, requests = graded(scripted_replies(truth), record=recording)
+    again = Attest({"judge": {"replay": recording}}).evaluate(RUN, checks=CHECKS)
+    assert len(requests) == 4
+    assert again.to_json() == first.to_json()
+
+
+def test_the_cache_spares_equal_questions() -> None:
+    """The same run twice asks once: the random boundary is no part of a question's key."""
+    with MessagesServer(scripted_replies(truth)) as server:
+        attest = Attest({"judge": {"base_url": server.base_url, "timeout_seconds": 2.0}})
+        reports = {attest.evaluate(RUN, checks=CHECKS).to_json() for _ in range(3)}
+        assert len(reports) == 1
+        assert len(server.requests) == 4
