@@ -23,6 +23,8 @@ from attest_otel.errors import ConfigError
 from attest_otel.findings import CheckResult
 from attest_otel.judges import ASKS_MODEL, Judges, run_async
 from attest_otel.merging import is_suspicious, merge_results
+from attest_otel.redaction import Redactor
+from attest_otel.redaction.results import redact_results, redact_text
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 from attest_otel.verdict import VerdictPolicy
@@ -60,6 +62,7 @@ class Attest:
         allow_paths: bool = False,
     ) -> None:
         self.config = resolve_config(config)
+        self.redactor = Redactor(self.config.redaction)
         self.policy = verdict_policy or self.config.verdict_policy
         self.judges = Judges(judge, self.config.judge)
         self.extract_artifacts = extract_artifacts
@@ -67,7 +70,9 @@ class Attest:
         self._hashes: dict[tuple[str | None, bool], str] = {}
         self._cases = {name: _by_id(agent.cases) for name, agent in self.config.agents.items()}
 
-    def evaluate(self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual") -> Report:
+    def evaluate(
+        self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual"
+    ) -> Report:
         """Grade a run; asks the grading model where there is one, and then waits for it.
 
         Args:
@@ -81,7 +86,9 @@ class Attest:
         view = self.view(run)
         return self.report(run, [*run_deterministic(view, names), *_no_model(names)])
 
-    async def aevaluate(self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual") -> Report:
+    async def aevaluate(
+        self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual"
+    ) -> Report:
         """Do the same in an event loop (asyncio or trio); the grading model's questions don't block it."""
         names = self._names(run, checks)
         view = self.view(run)
@@ -91,7 +98,9 @@ class Attest:
         async with self.judges.judge() as judge:
             if judge is None:
                 return self.report(run, [*results, *_no_model(names)])
-            return self.report(run, merge_results(results, await self.ask_model(view, results, judge, names, answer_kind)))
+            return self.report(
+                run, merge_results(results, await self.ask_model(view, results, judge, names, answer_kind))
+            )
 
     async def ask_model(
         self,
@@ -119,7 +128,9 @@ class Attest:
             deadline_seconds=deadline_seconds,
         )
 
-    def tool_use(self, run: Trajectory, *, appropriate: bool = False, check_answer: bool = False) -> CheckResult:
+    def tool_use(
+        self, run: Trajectory, *, appropriate: bool = False, check_answer: bool = False
+    ) -> CheckResult:
         """Grade a run's tool calls.
 
         Args:
@@ -129,24 +140,26 @@ class Attest:
         """
         view = self.view(run)
         if not (appropriate or check_answer):
-            return self.policy.apply([tool_use.check(view)])[0]
-        return self.policy.apply([run_async(partial(self._read_tool_use, view, appropriate))])[0]
+            return self._applied(run, tool_use.check(view))
+        return self._applied(run, run_async(partial(self._read_tool_use, view, appropriate)))
 
     def view(self, run: Trajectory) -> RunView:
         """Return the run as the checks read it, with the case it names."""
         return RunView(run, self.config, self._case(run))
 
     def report(self, run: Trajectory, results: Sequence[CheckResult], *, revision: int = 0) -> Report:
-        """Return the report that the policy makes of a run's results."""
+        """Return the report that the policy makes of a run's results, redacted: the same wherever it goes."""
         ordered = sorted(results, key=lambda result: _position(result.check))
         return Report(
-            run_id=run.id,
-            agent=run.agent,
-            case_id=run.case_id,
-            results=self.policy.apply(ordered),
+            run_id=redact_text(run.id, self.redactor),
+            agent=redact_text(run.agent, self.redactor),
+            case_id=redact_text(run.case_id, self.redactor),
+            results=redact_results(self.policy.apply(ordered), run, self.redactor),
             revision=revision,
-            incomplete=list(run.incomplete),
-            policy_hash=self.policy_hash(run.agent, asked=any("prompt_versions" in result.metadata for result in results)),
+            incomplete=[self.redactor.redact(reason) for reason in run.incomplete],
+            policy_hash=self.policy_hash(
+                run.agent, asked=any("prompt_versions" in result.metadata for result in results)
+            ),
         )
 
     def deterministic_checks(self) -> tuple[CheckName, ...]:
@@ -170,9 +183,14 @@ class Attest:
         key = (agent if agent in self.config.agents else "*", asked)
         if key not in self._hashes:
             rules = [rule.model_dump() for rule in self.config.agent(agent).rules]
-            text = json.dumps([self.policy.model_dump(), rules, *([_prompt_versions()] if asked else [])], sort_keys=True)
+            text = json.dumps(
+                [self.policy.model_dump(), rules, *([_prompt_versions()] if asked else [])], sort_keys=True
+            )
             self._hashes[key] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return self._hashes[key]
+
+    def _applied(self, run: Trajectory, result: CheckResult) -> CheckResult:
+        return redact_results(self.policy.apply([result]), run, self.redactor)[0]
 
     def _asks(self, names: set[CheckName], *, default: bool) -> bool:
         """Whether the model is asked: the environment's key counts for the default checks and those that can't do without."""
@@ -205,7 +223,11 @@ class Attest:
 
 
 def _no_model(names: set[CheckName]) -> list[CheckResult]:
-    return [unchecked(name, NO_MODEL, {"limit": "no_model"}) for name in ORDER if name in NEEDS_MODEL and name in names]
+    return [
+        unchecked(name, NO_MODEL, {"limit": "no_model"})
+        for name in ORDER
+        if name in NEEDS_MODEL and name in names
+    ]
 
 
 def _prompt_versions() -> dict[str, str]:

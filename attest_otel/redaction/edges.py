@@ -14,6 +14,7 @@ import re2
 from attest_otel.redaction.patterns import Spot
 
 WINDOW_BYTES = 4_096
+MIN_HALF_BYTES = 5
 
 _ELLIPSIS = "…".encode()
 _MARK = re.compile(
@@ -24,7 +25,7 @@ _BEGUN = (
     ("private_key", r"-----BEGIN(?s:.*)"),
     ("jwt", r"eyJ[\w-]{6,}(?:\.[\w-]*)*"),
     ("aws_key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]+"),
-    ("url_credentials", r"://[^\s/\"'<>@:\\]*:[^\s/\"'<>\\]*[^\d\s/\"'<>\\][^\s/\"'<>\\]*"),
+    ("url_credentials", r"//[^\s/\"'<>@:\\]*:[^\s/\"'<>\\]*[^\d\s/\"'<>\\][^\s/\"'<>\\]*"),
     ("github_token", r"(?:gh[pousr]_|github_pat_)\w+"),
     ("slack_token", r"\bxox[a-z]-[\w-]+|\bxapp-[\w-]+"),
     ("api_key", r"\b(?:[srp]k[-_]|gl[a-z]{2,6}-|whsec_|npm_|pypi-|SG\.|hf_|gsk_|AIza|ya29\.|GOCSPX-|hv[sbr]\.|xai-|pplx-)[\w.-]{4,}"),
@@ -48,7 +49,8 @@ def find_halves(data: bytes, *, cut: bool) -> Iterator[Spot]:
     if _ELLIPSIS in data or b"..." in data:
         for match in _MARK.finditer(data):
             start, end = match.span()
-            yield from _before(data, max(before, start - WINDOW_BYTES), start)
+            if start - before >= MIN_HALF_BYTES:
+                yield from _before(data, max(before, start - WINDOW_BYTES), start)
             if end - start > len(_ELLIPSIS):
                 yield from _after(data, end)
             before = end

@@ -37,11 +37,17 @@ class Finder:
             spots += self._keys.find(data)
             spots += find_numbers(data)
             for pattern in self._own:
-                spots += (Spot(*match.span(), "custom") for match in pattern.finditer(data) if match.end() > match.start())
+                spots += (Spot(match.start(), match.end(), "custom") for match in pattern.finditer(data) if match.end() > match.start())
         spots += find_halves(data, cut=cut)
         if depth < MAX_DEPTH:
             spots += self._decoded(data, cut or breaks_off(data), depth + 1)
         return spots
+
+    def named_values(self, data: bytes) -> Iterator[bytes]:
+        """Yield the values that are secret because of their key's name, as the text spells them."""
+        layer = Layer(data) if b"\\" in data else None
+        for text in (data,) if layer is None else (data, layer.data):
+            yield from (text[start:end] for start, end, _ in self._keys.find(text))
 
     def is_key_name(self, name: str) -> bool:
         """Return whether a key of this name holds a secret."""

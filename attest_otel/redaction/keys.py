@@ -61,8 +61,9 @@ class KeyNames:
 
 def _value(data: bytes, start: int, *, whole_line: bool) -> tuple[int, int]:
     """Return where the value that begins here lies."""
-    if data[start - 1 : start] in {b'"', b"'"} and not data[start - 1 : start] == data[start : start + 1]:
-        return _quoted(data, start - 1, 0) if data[start - 2 : start - 1] != b"\\" else _quoted(data, start - 1, 1)
+    if data[start - 1 : start] in {b'"', b"'"}:
+        before = data[max(0, start - 9) : start - 1]
+        return _quoted(data, start - 1, len(before) - len(before.rstrip(b"\\")))
     slashes = len(data[start : start + 8]) - len(data[start : start + 8].lstrip(b"\\"))
     first = data[start + slashes : start + slashes + 1]
     if first in {b'"', b"'"}:

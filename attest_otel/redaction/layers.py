@@ -11,6 +11,7 @@ import binascii
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 
 import re2
 
@@ -22,45 +23,65 @@ _ESCAPE = re.compile(
     + b"|".join(re.escape(bytes([number])) for number in (*range(9), 11, 12, *range(14, 32), 127))
 )
 _SIMPLE = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"", b"f": b""}
+_REPLACED = (
+    *((b"\\" + letter, meant) for letter, meant in _SIMPLE.items()),
+    (b'\\"', b'"'), (b"\\'", b"'"), (b"\\/", b"/"),
+)  # fmt: skip
 _ENTITIES = {b"&amp;": b"&", b"&quot;": b'"', b"&lt;": b"<", b"&gt;": b">", b"&apos;": b"'"}
 _RUN = re2.compile(rb"[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]{4,})*={0,2}")
 _UNUSUAL = re2.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|[^\x00-\x7f]")
-_READABLE = bytes([*range(32, 127), 0, 9, 10, 13, *range(128, 255)])
-MIN_READABLE = 0.9
+_READABLE = bytes([*range(32, 127), 0, 9, 10, 13])
+MIN_READABLE_SHARE = 0.7
+MIN_TEXT_BYTES = 6
 
 
 class Layer:
-    """What a text says once its escapes are decoded."""
+    """What a text says once its escapes are decoded; where each part came from is worked out when asked."""
 
     def __init__(self, data: bytes) -> None:
-        pieces: list[bytes] = []
+        self._source = data
+        self.data = _decode_all(data)
+        self.changed = self.data != data
         self._here: list[int] = []
         self._there: list[tuple[int, int, bool]] = []
-        self._size = 0
-        at = 0
-        for match in _ESCAPE.finditer(data):
-            start, end = match.span()
-            self._add(pieces, data[at:start], at, start, whole=False)
-            self._add(pieces, _decoded(match[0]), start, end, whole=True)
-            at = end
-        self.changed = at > 0
-        self._add(pieces, data[at:], at, len(data), whole=False)
-        self.data = b"".join(pieces)
 
     def back(self, start: int, end: int) -> tuple[int, int]:
         """Return where a part of this layer lies in the text it was decoded from; an escape goes as a whole."""
+        if not self._here:
+            self._trace()
         first, last = bisect_right(self._here, start) - 1, bisect_right(self._here, end - 1) - 1
         begin, _, whole = self._there[first]
         begins = begin if whole else begin + start - self._here[first]
         begin, stop, whole = self._there[last]
         return begins, stop if whole else begin + end - self._here[last]
 
-    def _add(self, pieces: list[bytes], text: bytes, start: int, end: int, *, whole: bool) -> None:
-        if text:
-            pieces.append(text)
-            self._here.append(self._size)
-            self._there.append((start, end, whole))
-            self._size += len(text)
+    def _trace(self) -> None:
+        at = size = 0
+        for match in _ESCAPE.finditer(self._source):
+            start, end = match.span()
+            if start > at:
+                self._here.append(size)
+                self._there.append((at, start, False))
+                size += start - at
+            length = len(_decoded(match[0]))
+            if length:
+                self._here.append(size)
+                self._there.append((start, end, True))
+                size += length
+            at = end
+        self._here.append(size)
+        self._there.append((at, len(self._source), False))
+
+
+def _decode_all(data: bytes) -> bytes:
+    """Decode every escape; texts with the simple escapes of JSON alone, which are most, without looking at each."""
+    if b"%" not in data and b"&" not in data and _UNUSUAL.search(data) is None:
+        plain = data.replace(b"\\\\", b"\x00")
+        if b"\\u" not in plain and b"\\x" not in plain:
+            for escape, meant in _REPLACED:
+                plain = plain.replace(escape, meant)
+            return plain.replace(b"\x00", b"\\")
+    return _ESCAPE.sub(lambda match: _decoded(match[0]), data)
 
 
 def has_escapes(data: bytes) -> bool:
@@ -88,13 +109,24 @@ def _texts(run: bytes) -> Iterator[bytes]:
             text = base64.b64decode(part[: len(part) - (len(part) % 4 == 1)] + b"=" * (-len(part) % 4 if len(part) % 4 != 1 else 0))
         except (binascii.Error, ValueError):
             continue
-        if text and len(text.translate(None, _READABLE)) <= len(text) * (1 - MIN_READABLE):
+        if len(text) >= MIN_TEXT_BYTES and _is_readable(text):
             yield text
+
+
+def _is_readable(text: bytes) -> bool:
+    if len(text.translate(None, _READABLE)) <= len(text) * (1 - MIN_READABLE_SHARE):
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
+@lru_cache(maxsize=4096)
 def _decoded(escape: bytes) -> bytes:
     first = escape[:1]
     if first == b"\\":

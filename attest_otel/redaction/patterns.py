@@ -49,9 +49,9 @@ _DOTTED = (
     ("vault_token", ("hvs.", "hvb.", "hvr."), r"[\w-]{16,}"),
     ("api_key", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa."), r"[\w.-]{16,}"),
 )
+_URL = r"://[^\s/\"'<>@:\\]*:[^\s/\"'<>\\]+@|://[^\s/\"'<>@:\\]{16,}@"
 _ALONE: tuple[tuple[str, str], ...] = (
     ("private_key", r"(?s:-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z))"),
-    ("url_credentials", r"://[^\s/\"'<>@:\\]*:[^\s/\"'<>\\]+@|://[^\s/\"'<>@:\\]{16,}@"),
     ("webhook_url", r"(?:hooks\.slack\.com/[a-z]+|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/[\w@./+-]{16,}"),
     ("telegram_token", r"\b\d{8,10}:AA[\w-]{30,}"),
     ("azure_key", r"[\w~.-]{3}\dQ~[\w~.-]{28,}|(?i:(?:account|shared ?access)key=)[A-Za-z0-9+/=]{16,}|[?&]sig=[A-Za-z0-9%/+=_-]{16,}"),
@@ -73,15 +73,16 @@ def find_tokens(data: bytes) -> Iterator[Spot]:
             start, end = match.span()
             yield Spot(start, end, _kind(data[start : start + 20], prefixes))
     for kind, pattern in _SINGLE:
-        yield from (Spot(*match.span(), kind) for match in pattern.finditer(data))
+        yield from (Spot(match.start(), match.end(), kind) for match in pattern.finditer(data))
+    yield from (Spot(match.start() + 3, match.end() - 1, "url_credentials") for match in _URL_CREDENTIALS.finditer(data))
     for kind, pattern in _LOOKED_AT:
-        yield from (Spot(*match.span(), kind) for match in pattern.finditer(data) if _is_random(match.group()))
+        yield from (Spot(match.start(), match.end(), kind) for match in pattern.finditer(data) if _is_random(match.group()))
 
 
 def shapes() -> list[str]:
     """Return all shapes, for the one pattern that tells whether a text may hold any."""
     rows = (*_AT_BOUNDARY, *_ANYWHERE, *_DOTTED)
-    return [f"(?:{'|'.join(map(_quoted, p))}){s}" for _, p, s in rows] + [s for _, s in (*_ALONE, *_DOUBTFUL)]
+    return [f"(?:{'|'.join(map(_quoted, p))}){s}" for _, p, s in rows] + [s for _, s in (*_ALONE, *_DOUBTFUL)] + [_URL]
 
 
 def _quoted(prefix: str) -> str:
@@ -106,4 +107,5 @@ def _is_random(token: bytes) -> bool:
 
 _FAMILIES = (_family(_AT_BOUNDARY, r"\b", _REST), _family(_ANYWHERE, "", _REST), _family(_DOTTED, r"\b", r"[\w.-]*"))
 _SINGLE = tuple((kind, re2.compile(shape.encode())) for kind, shape in _ALONE)
+_URL_CREDENTIALS = re2.compile(_URL.encode())
 _LOOKED_AT = tuple((kind, re2.compile(shape.encode())) for kind, shape in _DOUBTFUL)

@@ -57,6 +57,24 @@ class Redactor:
         """Return the text as a person's screen may have it: redacted, cut to `limit` characters, cleaned."""
         return clean(cut(self.redact(text), limit))
 
+    def finds(self, text: str) -> bool:
+        """Return whether redacting may change a text; True where that can't be told."""
+        if self._hook is not None:
+            return True
+        try:
+            return self._finder is not None and bool(self._finder.find(_encoded(text)))
+        except Exception:  # noqa: BLE001
+            return True
+
+    def named_values(self, text: str) -> set[str]:
+        """Return the values in a text that are secret because of their key's name."""
+        if self._finder is None:
+            return set()
+        try:
+            return {value.decode("utf-8", "replace") for value in self._finder.named_values(_encoded(text))}
+        except Exception:  # noqa: BLE001
+            return set()
+
     def _redacted(self, text: str, *, cut: bool) -> str:
         if self._finder is not None:
             text = _without_secrets(self._finder, text, cut=cut)
@@ -90,14 +108,18 @@ class Redactor:
 
 
 def _without_secrets(finder: Finder, text: str, *, cut: bool) -> str:
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:
-        data = _SURROGATE.sub("\ufffd", text).encode()
-    spots = finder.find(data, cut=cut)
+    spots = finder.find(_encoded(text), cut=cut)
     if not spots:
         return text
     return write(text.encode("utf-8", "surrogatepass"), spots).decode("utf-8", "surrogatepass")
+
+
+def _encoded(text: str) -> bytes:
+    """Return the text's UTF-8, with as many bytes for a lone surrogate as it would have itself."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text).encode()
 
 
 def finder_of(config: RedactionConfig) -> Finder:

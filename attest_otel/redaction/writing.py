@@ -15,7 +15,6 @@ from attest_otel.redaction.patterns import Spot
 LOOK_BACK_BYTES = 4_096
 
 _MARKER = re.compile(rb"\[redacted:[a-z0-9_]{1,32}\]")
-_QUOTE = re.compile(rb'(\\*)"')
 
 
 def write(data: bytes, spots: Iterable[Spot]) -> bytes:
@@ -75,8 +74,9 @@ def _is_bare(data: bytes, spot: Spot) -> bool:
 
 def _quote_before(data: bytes, position: int, deeper: int) -> bytes:
     """Return a quotation mark escaped as the nearest one before it, or one level deeper."""
-    marks = _QUOTE.findall(data[max(0, position - LOOK_BACK_BYTES) : position])
-    slashes = len(marks[-1]) if marks else 0
+    mark = data.rfind(b'"', max(0, position - LOOK_BACK_BYTES), position)
+    before = data[max(0, mark - 64) : mark] if mark > 0 else b""
+    slashes = len(before) - len(before.rstrip(b"\\"))
     for _ in range(deeper):
         slashes = slashes * 2 + 1
     return b"\\" * slashes + b'"'

@@ -1,0 +1,177 @@
+"""Reports without secrets: every text of every finding, and what else the run's stranger wrote.
+
+A value that the run passes under a secret name (`"password": "…"`) is taken out of a finding's words as
+well, where its name no longer stands beside it. Results that hold nothing textual to hide are
+returned as they are, after one look at all their text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from attest_otel.findings import CheckResult, Finding
+from attest_otel.redaction.redactor import FAILED, MAX_DEPTH, Redactor
+from attest_otel.trajectory import Trajectory
+
+MIN_NAMED_CHARS = 4
+MAX_NAMED_VALUES = 256
+MIN_CARD = 10**12
+REPLACED = "[redacted:secret]"
+_ORDINARY = frozenset({"none", "null", "true", "false", "undefined", "string", "integer", "number", "required", "redacted"})
+
+Redact = Callable[[str], str]
+
+
+def redact_results(results: Sequence[CheckResult], run: Trajectory, redactor: Redactor) -> list[CheckResult]:
+    """Return the results with every text redacted; those with nothing to hide are the same objects."""
+    named = _named_values(run, redactor)
+    texts = list(dict.fromkeys(text for result in results for text in _texts_of(result)))
+    if not _needs(texts, named, redactor):
+        return list(results)
+    redact = _remembering(redactor, named)
+    return [_result(result, redact) for result in results]
+
+
+def redact_text(text: str | None, redactor: Redactor) -> str | None:
+    """Return an optional text redacted."""
+    return None if text is None else redactor.redact(text)
+
+
+def _needs(texts: list[str], named: list[str], redactor: Redactor) -> bool:
+    joined = "\n".join(texts)
+    if any(value in joined for value in named) or any(text[:1] in "{[" and text[-1:] not in "}]" for text in texts if text):
+        return True
+    return redactor.finds(joined)
+
+
+def _remembering(redactor: Redactor, named: list[str]) -> Redact:
+    known: dict[str, str] = {}
+
+    def redact(text: str) -> str:
+        if text not in known:
+            found = redactor.redact(text)
+            for value in named:
+                found = found.replace(value, REPLACED)
+            known[text] = found
+        return known[text]
+
+    return redact
+
+
+def _named_values(run: Trajectory, redactor: Redactor) -> list[str]:
+    values: set[str] = set()
+    for value in redactor.named_values("\n".join(_run_texts(run))):
+        values.add(value)
+        values.add(_unescaped(value))
+    long = [v for v in values if len(v) >= MIN_NAMED_CHARS and v.lower() not in _ORDINARY and not v.startswith("[redacted")]
+    return sorted(long, key=lambda value: (-len(value), value))[:MAX_NAMED_VALUES]
+
+
+def _run_texts(run: Trajectory) -> Iterator[str]:
+    yield from (text for text in (run.task, run.system_prompt, run.final_answer) if text)
+    for step in run.steps:
+        call = step.tool_call
+        if step.thought:
+            yield step.thought
+        if call is None:
+            continue
+        if call.arguments_raw:
+            yield call.arguments_raw
+        elif call.arguments is not None:
+            yield _json(call.arguments)
+        if call.arguments_received is not None:
+            yield _json(call.arguments_received)
+        if call.output:
+            yield call.output
+
+
+def _json(value: Any) -> str:
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _unescaped(value: str) -> str:
+    try:
+        return str(json.loads(f'"{value}"')) if "\\" in value else value
+    except ValueError:
+        return value
+
+
+def _texts_of(result: CheckResult) -> Iterator[str]:
+    if result.summary:
+        yield result.summary
+    yield from _texts_in(result.metadata, 0)
+    for finding in result.findings:
+        if finding.subject:
+            yield finding.subject
+        if finding.reason:
+            yield finding.reason
+        if finding.evidence:
+            yield finding.evidence
+        if finding.metadata:
+            yield from _texts_in(finding.metadata, 0)
+
+
+def _texts_in(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict) and depth < MAX_DEPTH:
+        for key, part in value.items():
+            if isinstance(part, str):
+                yield f'"{key}": "{part}"'
+            else:
+                yield str(key)
+                yield from _texts_in(part, depth + 1)
+    elif isinstance(value, list | tuple) and depth < MAX_DEPTH:
+        for part in value:
+            yield from _texts_in(part, depth + 1)
+    elif isinstance(value, int) and value >= MIN_CARD:
+        yield str(value) if value.bit_length() < 512 else ""  # noqa: PLR2004
+
+
+def _result(result: CheckResult, redact: Redact) -> CheckResult:
+    return result.model_copy(
+        update={
+            "summary": redact(result.summary),
+            "findings": [_finding(finding, redact) for finding in result.findings],
+            "metadata": _value(result.metadata, redact, 0),
+        }
+    )
+
+
+def _finding(finding: Finding, redact: Redact) -> Finding:
+    changed: dict[str, Any] = {}
+    for name in ("subject", "reason", "evidence"):
+        text = getattr(finding, name)
+        if text and (shown := redact(text)) != text:
+            changed[name] = shown
+    if finding.metadata:
+        changed["metadata"] = _value(finding.metadata, redact, 0)
+    return finding.model_copy(update=changed) if changed else finding
+
+
+def _value(value: Any, redact: Redact, depth: int) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= MIN_CARD:
+        text = str(value) if value.bit_length() < 512 else FAILED  # noqa: PLR2004
+        shown = redact(text)
+        return value if shown == text and text != FAILED else shown
+    if depth >= MAX_DEPTH:
+        return FAILED
+    if isinstance(value, dict):
+        return {redact(key): _member(key, part, redact, depth + 1) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_value(part, redact, depth + 1) for part in value]
+    return value
+
+
+def _member(key: str, value: Any, redact: Redact, depth: int) -> Any:
+    """Redact one member: its key's name may say that its value is secret."""
+    if isinstance(value, str) and len(value) >= MIN_NAMED_CHARS and redact(f'"{key}": "x"') != f'"{key}": "x"':
+        return REPLACED
+    return _value(value, redact, depth)
