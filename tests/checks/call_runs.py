@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from attest_otel.checks.effects import SideEffect
 from attest_otel.checks.view import RunView
@@ -15,7 +12,6 @@ from attest_otel.trajectory import Trajectory
 
 REFUND = {"name": "issue_refund", "side_effecting": True}
 LOOKUP = {"name": "lookup_order", "side_effecting": False}
-TAUBENCH = Path(__file__).resolve().parents[2].parent / "shared" / "taubench" / "runs.jsonl"
 
 
 def call(name: str = "issue_refund", raw: str | None = '{"id": 1}', output: str | None = "ok", **fields: Any) -> dict[str, Any]:
@@ -41,10 +37,3 @@ def only(result: CheckResult | None, verdict: str) -> Finding:
     assert result is not None
     (found,) = [f for f in result.findings if f.verdict == verdict]
     return found
-
-
-def taubench_runs() -> list[Trajectory]:
-    """Return the recorded airline runs, or skip the test where they are absent."""
-    if not TAUBENCH.exists():
-        pytest.skip(f"the recorded airline runs are not at {TAUBENCH}")
-    return [Trajectory.model_validate_json(line) for line in TAUBENCH.read_text(encoding="utf-8").splitlines()]

@@ -14,9 +14,9 @@ from attest_otel.checks.arguments import check
 from attest_otel.checks.view import RunView
 from attest_otel.trajectory import Trajectory
 from tests.checks.argument_runs import call, findings, tool, view, words
+from tests.shared import taubench_runs
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "data" / "runs.yaml").read_text(encoding="utf-8"))
-AIRLINE = Path(__file__).resolve().parents[2].parent / "shared" / "taubench" / "runs.jsonl"
 ERROR: dict[str, Any] = {"output": "Error: invalid arguments", "is_error": True}
 
 
@@ -35,12 +35,9 @@ def test_given_case(case: dict[str, Any]) -> None:
         assert {f[3] for f in found} <= {"pass"}
 
 
-@pytest.mark.skipif(not AIRLINE.exists(), reason=f"needs the airline runs in {AIRLINE.parent}")
 def test_good_real_runs_are_not_blocked() -> None:
     """Of the real runs with full reward none is blocked, and one goes to review: it passes keys nobody declared."""
-    runs = [Trajectory.model_validate_json(line) for line in AIRLINE.read_text(encoding="utf-8").splitlines()]
-    bad = [(run.id, f.verdict) for run in runs for f in check(RunView(run)).findings if f.severity != "pass"]
-    assert len(runs) == 40
+    bad = [(run.id, f.verdict) for run in taubench_runs() for f in check(RunView(run)).findings if f.severity != "pass"]
     assert set(bad) == {("airline-005-1", "undeclared_key")}
 
 

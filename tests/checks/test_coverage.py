@@ -10,7 +10,8 @@ from attest_otel.checks.coverage import MAX_FINDINGS, check
 from attest_otel.checks.view import RunView
 from attest_otel.gaps import Gap, join_gaps, read_gap, read_gaps, write_gap
 from attest_otel.trajectory import Recorded
-from tests.checks.call_runs import LOOKUP, REFUND, call, said, taubench_runs, view
+from tests.checks.call_runs import LOOKUP, REFUND, call, said, view
+from tests.shared import taubench_runs
 
 QUIET = {"name": "set_lamp", "side_effecting": True, "returns_nothing": True}
 

@@ -20,17 +20,28 @@ DIFF = "diff --git a/x.py b/x.py\n@@ -1,2 +1,2 @@\n-a\n+b\n"
 
 def run(answer: str | None, *outputs: str, **more: Any) -> Trajectory:
     """A run with an answer and the outputs of its calls."""
-    steps = [{"thought": "I am sure it all worked", "tool_call": {"name": f"t{n}", "arguments_raw": '{"to": "ana"}', "output": o}} for n, o in enumerate(outputs)]
+    steps = [
+        {
+            "thought": "I am sure it all worked",
+            "tool_call": {"name": f"t{n}", "arguments_raw": '{"to": "ana"}', "output": o},
+        }
+        for n, o in enumerate(outputs)
+    ]
     return Trajectory.model_validate({"id": "r", "final_answer": answer, "steps": steps, **more})
 
 
-def checked(record: Trajectory, said: Mapping[str, Say] | Say, kind: faithfulness.AnswerKind = "factual") -> CheckResult:
+def checked(
+    record: Trajectory, said: Mapping[str, Say] | Say, kind: faithfulness.AnswerKind = "factual"
+) -> CheckResult:
     """The result, with a model that says one thing, or one thing a claim."""
+
     def table(_kind: str, item: Mapping[str, Any]) -> Say:
         return said[item["claim"]] if isinstance(said, Mapping) else said
 
     judge = ScriptedJudge(table)
-    return anyio.run(faithfulness.check, RunView(record, AttestConfig()), Asker(judge, len(record.steps)), kind)
+    return anyio.run(
+        faithfulness.check, RunView(record, AttestConfig()), Asker(judge, len(record.steps)), kind
+    )
 
 
 def only(result: CheckResult) -> Finding:
@@ -61,7 +72,12 @@ def test_one_claim(said: Say, verdict: str, severity: str, evidence: str | None,
 
 def test_the_score_is_the_share_of_supported() -> None:
     """Of the claims that were answered; what was not answered does not count."""
-    said: dict[str, Say] = {"One is red.": ("supported", "red"), "Two is blue.": ("unsupported", "not blue"), "Three is wet.": "unverifiable", "Four is old.": ("supported", "nowhere")}
+    said: dict[str, Say] = {
+        "One is red.": ("supported", "red"),
+        "Two is blue.": ("unsupported", "not blue"),
+        "Three is wet.": "unverifiable",
+        "Four is old.": ("supported", "nowhere"),
+    }
     result = checked(run(" ".join(said), "red, not blue"), said)
     assert result.score == pytest.approx(1 / 3)
     assert not result.passed
@@ -94,7 +110,13 @@ def test_a_question_not_asked_is_unchecked_with_its_limit() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "output", "picked"),
-    [("factual", DIFF, "factual"), ("plan", "x", "plan"), ("code", "x", "code"), ("auto", DIFF, "code"), ("auto", "a - b @@", "factual")],
+    [
+        ("factual", DIFF, "factual"),
+        ("plan", "x", "plan"),
+        ("code", "x", "code"),
+        ("auto", DIFF, "code"),
+        ("auto", "a - b @@", "factual"),
+    ],
 )
 def test_answer_kinds(kind: faithfulness.AnswerKind, output: str, picked: str) -> None:
     """`auto` reads a diff as code; the kind decides the question and is stamped on the result."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from attest_otel.checks.provenance import check
 from attest_otel.checks.view import RunView
 from attest_otel.findings import Finding
 from attest_otel.trajectory import Artifact, Step, Tool, ToolCall, Trajectory
+from tests.shared import taubench_runs
 
-TAUBENCH = Path(__file__).resolve().parents[2].parent / "shared" / "taubench" / "runs.jsonl"
 SCHEMA = {"type": "object", "properties": {"mode": {"enum": ["FAST_1", "SLOW_1"]}, "channel": {"default": "WEB_SHOP"}}}
 TOOLS = [
     Tool(name="read", side_effecting=False),
@@ -159,10 +158,7 @@ def test_read_only_runs_have_nothing_to_ask() -> None:
 
 def test_real_runs_are_not_sent_to_review() -> None:
     """On forty real airline runs no run that reached its goal has an ungrounded value that took effect."""
-    if not TAUBENCH.exists():
-        pytest.skip("shared/taubench is not here")
-    for line in TAUBENCH.read_text().splitlines():
-        run = Trajectory.model_validate_json(line)
+    for run in taubench_runs():
         if run.metadata["reward"] == 1:
             assert [f.verdict for f in findings(run) if f.severity != "pass"] == [], run.id
 

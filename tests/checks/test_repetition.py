@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from attest_otel.checks.effects import SideEffect
 from attest_otel.checks.repetition import MAX_REPEATS, check, side_effects
 from attest_otel.verdict import VerdictPolicy
-from tests.checks.call_runs import LOOKUP, REFUND, call, only, said, taubench_runs, view
+from tests.checks.call_runs import LOOKUP, REFUND, call, only, said, view
+from tests.shared import taubench_runs
 
 TIMEOUT = "Error: read timed out"
 REFUSED = "Error: order not found"

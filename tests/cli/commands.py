@@ -16,7 +16,6 @@ from attest_otel.cli import main
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "attest-otel"
 ROOT = Path(__file__).resolve().parents[2]
-TAUBENCH = ROOT.parent / "shared" / "taubench"
 SECONDS = 50
 
 BLOCKED = {

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands import BLOCKED, PASSED, REVIEWED, TAUBENCH, reports, run, write_runs
+from tests.cli.commands import BLOCKED, PASSED, REVIEWED, reports, run, write_runs
+from tests.shared import TAUBENCH, needs_taubench
 
 
 @pytest.fixture
@@ -234,7 +235,7 @@ def test_nothing_a_stranger_wrote_reaches_the_screen_raw(file: Callable[..., Pat
         assert "\\u001b[31m\\u0007\\u202e\\u2028[bold]x" in result.stdout
 
 
-@pytest.mark.skipif(not TAUBENCH.is_dir(), reason="the real runs are not beside this checkout")
+@needs_taubench
 @pytest.mark.parametrize("name", ["runs.jsonl", "traces.otlp.jsonl"])
 def test_real_runs_are_all_reported(name: str) -> None:
     """Every real run has its report, from run files and from spans, in input order, with nothing on standard error."""

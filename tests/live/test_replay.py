@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -20,9 +19,8 @@ from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 from tests.live.helpers import WAIT
 from tests.live.replay import RecordedIds, replay, write_otlp
+from tests.shared import TAUBENCH, needs_taubench
 
-FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "taubench"
-needs_real_runs = pytest.mark.skipif(not FOLDER.is_dir(), reason="the real runs are not beside this checkout")
 
 
 class Pipeline:
@@ -56,10 +54,10 @@ def from_files(paths: Iterable[Path], config: dict[str, Any]) -> list[str]:
     return found
 
 
-@needs_real_runs
+@needs_taubench
 def test_recorded_spans_live_and_from_the_file() -> None:
     """Forty real runs, lived through again as spans of the SDK, get the reports that their file gets."""
-    path = FOLDER / "traces.otlp.jsonl"
+    path = TAUBENCH / "traces.otlp.jsonl"
     pipeline = Pipeline({})
     for line in path.read_text(encoding="utf-8").splitlines():
         replay(pipeline.provider, pipeline.ids, json.loads(line))
@@ -97,10 +95,10 @@ def exported(pipeline: Pipeline, path: Path) -> Path:
     return path
 
 
-@needs_real_runs
+@needs_taubench
 def test_recorded_live_and_from_the_exported_trace(tmp_path: Path) -> None:
     """Runs recorded live with full capture, exported as OTLP, get the reports from the file that they got live."""
-    runs = [result.run for result in read_runs([FOLDER / "runs.jsonl"])]
+    runs = [result.run for result in read_runs([TAUBENCH / "runs.jsonl"])]
     config = {"capture": "full"}
     pipeline = Pipeline(config)
     for run in runs:
@@ -111,10 +109,10 @@ def test_recorded_live_and_from_the_exported_trace(tmp_path: Path) -> None:
     assert sorted(live) == sorted(from_files([exported(pipeline, tmp_path / "traces.json")], config))
 
 
-@needs_real_runs
+@needs_taubench
 def test_recorded_live_and_from_the_run_file(tmp_path: Path) -> None:
     """The same runs get the reports that the run file gets, but for the run's id."""
-    path = FOLDER / "runs.jsonl"
+    path = TAUBENCH / "runs.jsonl"
     pipeline = Pipeline({})
     runs = [result.run for result in read_runs([path])]
     for run in runs:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
-
-import pytest
 
 from attest_otel.read.files import read_runs
 from attest_otel.trajectory import Trajectory
 from tests.read.spans import arguments_of, calls
+from tests.shared import TAUBENCH, needs_taubench
 
-FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "taubench"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the real runs are not beside this checkout")
+pytestmark = needs_taubench
 
 
 def read(name: str) -> list[Trajectory]:
     """Every run of a file."""
-    found = [result.run for result in read_runs([FOLDER / name])]
+    found = [result.run for result in read_runs([TAUBENCH / name])]
     assert None not in found
     return [run for run in found if run is not None]
 
@@ -56,14 +53,14 @@ def user_texts(line: str) -> list[str]:
 
 def test_user_turns_are_there() -> None:
     """What the user said after the task is kept, in order, each text once."""
-    lines = (FOLDER / "traces.otlp.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (TAUBENCH / "traces.otlp.jsonl").read_text(encoding="utf-8").splitlines()
     for line, run in zip(lines, read("traces.otlp.jsonl"), strict=True):
         assert [run.task, *run.metadata.get("user_turns", [])] == list(dict.fromkeys(user_texts(line)))
 
 
 def test_reading_costs_a_small_multiple_of_parsing() -> None:
     """Reading spans, messages inside them included, costs little more than parsing the JSON around them."""
-    lines = (FOLDER / "traces.otlp.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (TAUBENCH / "traces.otlp.jsonl").read_text(encoding="utf-8").splitlines()
 
     def cost(what: object) -> float:
         best = 1e9
