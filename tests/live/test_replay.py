@@ -22,7 +22,6 @@ from tests.live.replay import RecordedIds, replay, write_otlp
 from tests.shared import TAUBENCH, needs_taubench
 
 
-
 class Pipeline:
     """A provider whose spans are graded live, with recorded ids where a test gives them, and exported in memory."""
 
