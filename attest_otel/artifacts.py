@@ -21,8 +21,18 @@ from attest_otel.trajectory import Artifact, Trajectory
 
 MAX_ARTIFACT_BYTES = 1_048_576
 MAX_ARTIFACTS = 200
-_TEXT_TYPES = ("text/", "application/json", "application/xml", "application/xhtml", "application/yaml", "application/x-ndjson", "image/svg")
-_TEXT_ENDINGS = frozenset({".txt", ".md", ".csv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log", ".diff", ".patch"})
+_TEXT_TYPES = (
+    "text/",
+    "application/json",
+    "application/xml",
+    "application/xhtml",
+    "application/yaml",
+    "application/x-ndjson",
+    "image/svg",
+)
+_TEXT_ENDINGS = frozenset(
+    {".txt", ".md", ".csv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log", ".diff", ".patch"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,11 @@ def read_artifacts(
     unread: list[str] = []
     for number, (artifact, step) in enumerate(_from_tools(run)):
         name = artifact.name or artifact.path or artifact.media_type or f"artifact {number}"
-        found = _read(artifact, extract=extract, root=(root or Path.cwd()) if allow_paths else None) if number < MAX_ARTIFACTS else None
+        found = (
+            _read(artifact, extract=extract, root=(root or Path.cwd()) if allow_paths else None)
+            if number < MAX_ARTIFACTS
+            else None
+        )
         if found is None:
             unread.append(name)
         else:

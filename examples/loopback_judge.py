@@ -13,7 +13,10 @@ import sys
 from judge_offline import RUN, server, use
 
 COMMAND_LINE = "from attest_otel.cli import main; main()"
-COMMANDS = (["tools", str(RUN), "--check-answer"], ["check", str(RUN), "--checks", "faithfulness", "--format", "json"])
+COMMANDS = (
+    ["tools", str(RUN), "--check-answer"],
+    ["check", str(RUN), "--checks", "faithfulness", "--format", "json"],
+)
 
 
 def main() -> int:
@@ -24,7 +27,9 @@ def main() -> int:
         codes = []
         for arguments in [given] if given else COMMANDS:
             print(f"$ attest-otel {' '.join(arguments)}", flush=True)
-            codes.append(subprocess.run([sys.executable, "-c", COMMAND_LINE, *arguments], check=False).returncode)
+            codes.append(
+                subprocess.run([sys.executable, "-c", COMMAND_LINE, *arguments], check=False).returncode
+            )
     return max(codes)
 
 

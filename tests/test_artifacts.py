@@ -26,8 +26,17 @@ def encoded(data: bytes) -> str:
 
 def test_order_and_uploads() -> None:
     """Artifacts of calls come first, with their step; what the user uploaded is left out."""
-    texts, unread = read_artifacts(run({"name": "b", "text": "2"}, {"name": "u", "source": "user_upload", "text": "3"}, of_call=({"name": "a", "text": "1"},)))
-    assert [(t.name, t.text, t.step, t.complete) for t in texts] == [("a", "1", 0, True), ("b", "2", None, True)]
+    texts, unread = read_artifacts(
+        run(
+            {"name": "b", "text": "2"},
+            {"name": "u", "source": "user_upload", "text": "3"},
+            of_call=({"name": "a", "text": "1"},),
+        )
+    )
+    assert [(t.name, t.text, t.step, t.complete) for t in texts] == [
+        ("a", "1", 0, True),
+        ("b", "2", None, True),
+    ]
     assert unread == []
 
 
@@ -54,7 +63,10 @@ def test_binary_content_is_opt_in_and_text_only(artifact: dict[str, Any], text: 
 def test_long_content_is_cut_and_says_so() -> None:
     """Text, content and files are cut at the limit."""
     data = "é" * (MAX_ARTIFACT_BYTES + 1)
-    texts, _ = read_artifacts(run({"name": "a", "text": data}, {"name": "b.txt", "data_base64": encoded(data.encode())}), extract=True)
+    texts, _ = read_artifacts(
+        run({"name": "a", "text": data}, {"name": "b.txt", "data_base64": encoded(data.encode())}),
+        extract=True,
+    )
     assert [t.complete for t in texts] == [False, False]
     assert all(len(t.text) <= MAX_ARTIFACT_BYTES for t in texts)
 
@@ -74,7 +86,18 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("path", "text"),
-    [("sub/in.txt", "inside"), ("{root}/sub/in.txt", "inside"), ("../out.txt", None), ("sub/../../out.txt", None), ("link.txt", None), ("up/out.txt", None), ("pipe.txt", None), ("sub", None), ("/etc/hostname", None), ("none.txt", None)],
+    [
+        ("sub/in.txt", "inside"),
+        ("{root}/sub/in.txt", "inside"),
+        ("../out.txt", None),
+        ("sub/../../out.txt", None),
+        ("link.txt", None),
+        ("up/out.txt", None),
+        ("pipe.txt", None),
+        ("sub", None),
+        ("/etc/hostname", None),
+        ("none.txt", None),
+    ],
 )
 def test_files_lie_in_one_folder(folder: Path, path: str, text: str | None) -> None:
     """Only regular files below the folder are read; no link, no parent, no pipe."""
@@ -87,4 +110,7 @@ def test_files_lie_in_one_folder(folder: Path, path: str, text: str | None) -> N
 @pytest.mark.parametrize("options", [{}, {"extract": True}, {"allow_paths": True}])
 def test_paths_need_both_options(folder: Path, options: dict[str, bool]) -> None:
     """A path is read only with extraction and with paths allowed."""
-    assert read_artifacts(run({"name": "f.txt", "path": "sub/in.txt"}), root=folder, **options) == ([], ["f.txt"])
+    assert read_artifacts(run({"name": "f.txt", "path": "sub/in.txt"}), root=folder, **options) == (
+        [],
+        ["f.txt"],
+    )

@@ -19,7 +19,9 @@ from attest_otel.errors import ConfigError
 from attest_otel.judges import KEY_ENV, Judges, run_async
 from tests.judge.scripted import ScriptedJudge
 
-RUN = Trajectory.model_validate({"task": "t", "final_answer": "It is 7.", "steps": [{"tool_call": {"name": "a", "output": "7"}}]})
+RUN = Trajectory.model_validate(
+    {"task": "t", "final_answer": "It is 7.", "steps": [{"tool_call": {"name": "a", "output": "7"}}]}
+)
 
 
 class Closing(ScriptedJudge):
@@ -75,9 +77,17 @@ def test_the_settings_describe_one(built: list[tuple[JudgeConfig, Closing]]) -> 
 
 @pytest.mark.parametrize(
     ("checks", "asked"),
-    [(None, True), (["faithfulness"], True), (["role", "tool_use"], True), (["tool_use"], False), (["injection", "coverage"], False)],
+    [
+        (None, True),
+        (["faithfulness"], True),
+        (["role", "tool_use"], True),
+        (["tool_use"], False),
+        (["injection", "coverage"], False),
+    ],
 )
-def test_the_environments_key(built: list[Any], monkeypatch: pytest.MonkeyPatch, checks: Any, asked: bool) -> None:
+def test_the_environments_key(
+    built: list[Any], monkeypatch: pytest.MonkeyPatch, checks: Any, asked: bool
+) -> None:
     """A key alone counts for the default checks and those that need a model, and for no others."""
     monkeypatch.setenv(KEY_ENV, "k")
     attest = Attest({})
@@ -114,7 +124,11 @@ def test_waiting_from_plain_code() -> None:
         run_async(_fail)
 
 
-@pytest.mark.parametrize("run", [lambda f: asyncio.run(_in(f)), lambda f: anyio.run(_in, f, backend="trio")], ids=["asyncio", "trio"])
+@pytest.mark.parametrize(
+    "run",
+    [lambda f: asyncio.run(_in(f)), lambda f: anyio.run(_in, f, backend="trio")],
+    ids=["asyncio", "trio"],
+)
 def test_waiting_inside_a_loop(run: Callable[[Callable[[], int]], int]) -> None:
     """Inside a loop it runs in a thread beside it, which is gone afterwards."""
     before = threading.active_count()
@@ -137,7 +151,9 @@ def test_the_child_of_a_fork_makes_its_own(built: list[Any], monkeypatch: pytest
     assert judges.get() is not first
 
 
-def test_connections_stay_open_while_somebody_in_the_loop_uses_them(built: list[tuple[JudgeConfig, Closing]]) -> None:
+def test_connections_stay_open_while_somebody_in_the_loop_uses_them(
+    built: list[tuple[JudgeConfig, Closing]],
+) -> None:
     """The last to leave a loop closes its connections."""
     attest = Attest({"judge": {}})
 

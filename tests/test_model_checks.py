@@ -51,7 +51,11 @@ def failing(check: str, verdict: str = "bad") -> CheckResult:
 def test_a_deterministic_failure_stays(check: str) -> None:
     """Whatever a model's result leaves out, the failure is in the report (property 27)."""
     before = failing(check)
-    for after in (make_result(check, [], "s"), make_result(check, [make_finding(check, "pass", "fine", "r", subject="s", step=0)], "s"), unchecked(check, "late")):
+    for after in (
+        make_result(check, [], "s"),
+        make_result(check, [make_finding(check, "pass", "fine", "r", subject="s", step=0)], "s"),
+        unchecked(check, "late"),
+    ):
         merged = merge_results([before], [after])[0]
         assert before.findings[0] in merged.findings
         assert not merged.passed
@@ -61,13 +65,17 @@ def test_a_favourable_model_lifts_no_block() -> None:
     """A run blocked without a model is blocked with the kindest one."""
     run = Trajectory.model_validate(RUN)
     without = Attest({}).evaluate(run, checks=["tool_use"])
-    with_model = Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=["tool_use", "faithfulness", "role", "actions"])
+    with_model = Attest({}, judge=ScriptedJudge(favourable)).evaluate(
+        run, checks=["tool_use", "faithfulness", "role", "actions"]
+    )
     assert without.verdict == with_model.verdict == "block"
 
 
 def test_what_waited_is_settled() -> None:
     """An error nobody had read the answer for makes way for the reading."""
-    report = Attest({}, judge=ScriptedJudge(favourable)).evaluate(Trajectory.model_validate(RUN), checks=["tool_use"])
+    report = Attest({}, judge=ScriptedJudge(favourable)).evaluate(
+        Trajectory.model_validate(RUN), checks=["tool_use"]
+    )
     assert [f.verdict for f in report.findings()] == ["disallowed_tool", "correct"]
 
 
@@ -85,7 +93,9 @@ def test_the_same_answers_give_the_same_bytes() -> None:
     """Same run, same answers: same report, whatever the boundary."""
     run = Trajectory.model_validate(RUN)
     checks = Attest({}, judge=ScriptedJudge(favourable)).default_checks()
-    reports = {Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=checks).to_json() for _ in range(3)}
+    reports = {
+        Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=checks).to_json() for _ in range(3)
+    }
     assert len(reports) == 1
 
 
@@ -122,7 +132,9 @@ class Sleeper(ScriptedJudge):
 
 def test_a_broken_judge_is_a_finding() -> None:
     """What raises is unchecked, and what the rules found is still there."""
-    report = Attest({}, judge=Broken(favourable)).evaluate(Trajectory.model_validate(RUN), checks=["tool_use", "faithfulness", "role"])
+    report = Attest({}, judge=Broken(favourable)).evaluate(
+        Trajectory.model_validate(RUN), checks=["tool_use", "faithfulness", "role"]
+    )
     assert report.verdict == "block"
     for check in ("faithfulness", "role"):
         result = report.result(check)
@@ -138,7 +150,13 @@ def test_what_is_late_is_unchecked_and_what_came_before_stays() -> None:
 
     async def ask() -> list[CheckResult]:
         """Fail."""
-        return await run_model_checks(view, results, Sleeper(favourable), checks=["tool_use", "faithfulness", "role"], deadline_seconds=0.2)
+        return await run_model_checks(
+            view,
+            results,
+            Sleeper(favourable),
+            checks=["tool_use", "faithfulness", "role"],
+            deadline_seconds=0.2,
+        )
 
     found = {result.check: result for result in anyio.run(ask)}
     assert [f.verdict for f in found["tool_use"].findings] == ["disallowed_tool", "correct"]
@@ -158,7 +176,9 @@ def test_a_suspicious_run_says_so_to_the_judge() -> None:
 def test_every_check_names_the_limit() -> None:
     """With no budget every check that has questions is unchecked, and none passes for it."""
     attest = Attest({}, judge=SilentJudge())
-    report = attest.evaluate(Trajectory.model_validate({**RUN, "allowed_tools": None}), checks=attest.default_checks())
+    report = attest.evaluate(
+        Trajectory.model_validate({**RUN, "allowed_tools": None}), checks=attest.default_checks()
+    )
     for check in ("tool_use", "actions", "faithfulness", "role"):
         result = report.result(check)
         assert result is not None
@@ -169,6 +189,9 @@ def test_the_hash_covers_the_prompts() -> None:
     """Reports say which prompts graded them: a judge changes the hash, and a wording would."""
     run = Trajectory.model_validate(RUN)
     without = Attest({}).evaluate(run, checks=["tool_use"]).policy_hash
-    hashes = {Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=["tool_use"]).policy_hash for _ in range(2)}
+    hashes = {
+        Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=["tool_use"]).policy_hash
+        for _ in range(2)
+    }
     assert len(hashes) == 1
     assert without not in hashes

@@ -37,14 +37,23 @@ async def check(view: RunView, asker: Asker) -> CheckResult:
     calls = calls_block(view).data["calls"]
     answer = shown_text(view, view.run.final_answer, MAX_ANSWER_CHARS)
     turns = [shown_text(view, said, MAX_REQUEST_CHARS) for said in view.user_words[:MAX_TURNS]]
-    item = {"job": shown_text(view, view.run.system_prompt, MAX_JOB_CHARS), "request": "\n\n".join(turns), "calls": calls, "final_answer": answer}
+    item = {
+        "job": shown_text(view, view.run.system_prompt, MAX_JOB_CHARS),
+        "request": "\n\n".join(turns),
+        "calls": calls,
+        "final_answer": answer,
+    }
     reply = (await asker.ask(ROLE, (), [item]))[0]
     if reply.answer is None:
         return _unchecked(reply.why, reply.limit)
-    quoted = bool(reply.quote) and (holds_quote(answer, reply.quote) or any(holds_quote(call["arguments"], reply.quote) for call in calls))
+    quoted = bool(reply.quote) and (
+        holds_quote(answer, reply.quote) or any(holds_quote(call["arguments"], reply.quote) for call in calls)
+    )
     severity: Any = "fail" if reply.answer == "out_of_scope_complied" else "pass"
     reason = reply.reason or _REASONS[reply.answer]
-    finding = make_finding(NAME, severity, reply.answer, reason, subject=view.run.agent, evidence=reply.quote if quoted else None)
+    finding = make_finding(
+        NAME, severity, reply.answer, reason, subject=view.run.agent, evidence=reply.quote if quoted else None
+    )
     return make_result(NAME, [finding], _REASONS[reply.answer], metadata=_metadata())
 
 
@@ -60,8 +69,19 @@ def _unchecked(reason: str, limit: str | None) -> CheckResult:
     metadata: dict[str, Any] = {"checked": False}
     if limit is not None:
         metadata["limit"] = limit
-    finding = make_finding(NAME, "warn", "unchecked", f"Whether the agent stayed within its job was not checked: {reason}.", metadata=metadata)
-    return make_result(NAME, [finding], f"Not checked: {reason}.", metadata={**_metadata(), **({"limit": limit} if limit else {})})
+    finding = make_finding(
+        NAME,
+        "warn",
+        "unchecked",
+        f"Whether the agent stayed within its job was not checked: {reason}.",
+        metadata=metadata,
+    )
+    return make_result(
+        NAME,
+        [finding],
+        f"Not checked: {reason}.",
+        metadata={**_metadata(), **({"limit": limit} if limit else {})},
+    )
 
 
 def _metadata() -> dict[str, Any]:

@@ -57,7 +57,9 @@ class Asker:
     steered: list[str] = field(default_factory=list)
     _probed: set[str] = field(default_factory=set)
 
-    async def ask(self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]) -> list[Reply]:
+    async def ask(
+        self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]
+    ) -> list[Reply]:
         """Return a reply for each item, in order; items go in batches."""
         replies: list[Reply] = []
         for start in range(0, len(items), MAX_ITEMS):
@@ -68,10 +70,20 @@ class Asker:
         """Return a reply for each item, each asked in a question of its own, several at a time."""
         return await in_order([lambda item=item: self._one(prompt, item) for item in items])  # type: ignore[misc]
 
-    async def raw(self, kind: str, version: str, system: str, blocks: Sequence[Block], schema: Mapping[str, Any], max_tokens: int) -> Answer:
+    async def raw(
+        self,
+        kind: str,
+        version: str,
+        system: str,
+        blocks: Sequence[Block],
+        schema: Mapping[str, Any],
+        max_tokens: int,
+    ) -> Answer:
         """Ask a question of another form; a session that breaks its promise and raises gave no answer."""
         key = question_key(kind, version, system, blocks, schema)
-        question = Question(kind, version, system, frame_fresh(blocks, self.boundary), schema, key, max_tokens)
+        question = Question(
+            kind, version, system, frame_fresh(blocks, self.boundary), schema, key, max_tokens
+        )
         try:
             return await self.session.ask(question)
         except Exception as error:  # noqa: BLE001  # one question must not cost the run the others
@@ -82,19 +94,26 @@ class Asker:
         if prompt.kind in self._probed:
             return
         self._probed.add(prompt.kind)
-        replies, _ = await self._send(prompt, [_calls_only(self.number_of_calls)], [self.control(prompt, prompt.kind)])
+        replies, _ = await self._send(
+            prompt, [_calls_only(self.number_of_calls)], [self.control(prompt, prompt.kind)]
+        )
         if replies[0].answer == prompt.control_answer:
             self.steered.append(prompt.kind)
 
     def control(self, prompt: Prompt, seed: str) -> dict[str, Any]:
         """Return a prompt's control item, its wrong number chosen by the content."""
         wrong = str(wrong_count(self.number_of_calls, seed))
-        return {k: v.replace("{wrong_count}", wrong) if isinstance(v, str) else v for k, v in prompt.control.items()}
+        return {
+            k: v.replace("{wrong_count}", wrong) if isinstance(v, str) else v
+            for k, v in prompt.control.items()
+        }
 
     async def _one(self, prompt: Prompt, item: Mapping[str, Any]) -> Reply:
         return (await self._batch(prompt, (), [item]))[0]
 
-    async def _batch(self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]) -> list[Reply]:
+    async def _batch(
+        self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]
+    ) -> list[Reply]:
         seed = frame([*shared, *(Block("item", item) for item in items)], "")
         place = _number(seed, prompt.kind) % (len(items) + 1)
         asked = [*items[:place], self.control(prompt, seed), *items[place:]]
@@ -106,24 +125,43 @@ class Asker:
         why = "the grading model got a control question wrong, so its answers count for nothing"
         return [Reply(None, skipped=why, limit=OFF_MENU) for _ in items]
 
-    async def _send(self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]) -> tuple[list[Reply], bool]:
+    async def _send(
+        self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]
+    ) -> tuple[list[Reply], bool]:
         """Return the replies, and whether the model said anything that fits the question at all."""
         ids = [f"I{number + 1}" for number in range(len(items))]
         blocks = [*shared, *(Block("item", item, ident) for ident, item in zip(ids, items, strict=True))]
-        answer = await self.raw(prompt.kind, prompt.version, prompt.system, blocks, answers_schema(prompt.answers, ids), TOKENS_AN_ITEM * (len(ids) + 1))
+        answer = await self.raw(
+            prompt.kind,
+            prompt.version,
+            prompt.system,
+            blocks,
+            answers_schema(prompt.answers, ids),
+            TOKENS_AN_ITEM * (len(ids) + 1),
+        )
         return read_replies(answer, prompt.answers, ids), answer.value is not None
 
 
 def answers_schema(answers: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
     """Return the JSON Schema of the answers to some items."""
-    fields = {"item": {"type": "string", "enum": list(ids)}, "answer": {"type": "string", "enum": list(answers)}, "reason": {"type": "string"}, "quote": {"type": "string"}}
+    fields = {
+        "item": {"type": "string", "enum": list(ids)},
+        "answer": {"type": "string", "enum": list(answers)},
+        "reason": {"type": "string"},
+        "quote": {"type": "string"},
+    }
     item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
     return closed_object({"answers": {"type": "array", "items": item, "maxItems": len(ids)}})
 
 
 def closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object with exactly these fields."""
-    return {"type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def read_replies(answer: Answer, answers: Sequence[str], ids: Sequence[str]) -> list[Reply]:
@@ -161,7 +199,9 @@ def _reply(found: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> Reply:
     if not isinstance(answer, str) or answer not in answers:
         return Reply(None, skipped="the grading model's answer is not on the menu", limit=OFF_MENU)
     text = " ".join(reason.split()) if isinstance(reason, str) else ""
-    return Reply(answer, text[:MAX_REASON_CHARS], quote[:MAX_QUOTE_CHARS].strip() if isinstance(quote, str) else "")
+    return Reply(
+        answer, text[:MAX_REASON_CHARS], quote[:MAX_QUOTE_CHARS].strip() if isinstance(quote, str) else ""
+    )
 
 
 def _calls_only(number: int) -> Block:
@@ -169,4 +209,6 @@ def _calls_only(number: int) -> Block:
 
 
 def _number(seed: str, salt: str) -> int:
-    return int.from_bytes(hashlib.blake2b(f"{salt}\x1f{seed}".encode("utf-8", "surrogatepass"), digest_size=8).digest())
+    return int.from_bytes(
+        hashlib.blake2b(f"{salt}\x1f{seed}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    )

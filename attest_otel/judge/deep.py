@@ -1,4 +1,4 @@
-"""One narrow question each, where rules end: was a payload followed, was a rule asked in words kept, was an action made.
+"""One narrow question each, where rules end: was a payload followed, was a rule asked in words kept.
 
 Each function takes what the deterministic check found and returns the whole result with what the model
 added. Findings of the deterministic check are kept, but for those that waited for this answer. What was
@@ -18,9 +18,8 @@ from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result, share_passed
 from attest_otel.judge.asking import Asker, Reply
 from attest_otel.judge.boundary import Block
-from attest_otel.judge.claims import MAX_SENTENCE_CHARS, sentences
-from attest_otel.judge.evidence import call_data, calls_block, gather, holds_quote, shown_text
-from attest_otel.judge.prompts import ACTIONS, INJECTION, POLICY_ASK, Prompt
+from attest_otel.judge.evidence import call_data, gather, holds_quote, shown_text
+from attest_otel.judge.prompts import INJECTION, POLICY_ASK, Prompt
 from attest_otel.rules import Rule
 
 MAX_PAYLOADS = 20
@@ -28,7 +27,6 @@ MAX_LATER_CALLS = 50
 MAX_TEXT_CHARS = 4_000
 MAX_ANSWER_CHARS = 12_000
 MAX_TURNS = 20
-MAX_ACTION_SENTENCES = 40
 
 TOO_MANY = "there are more than are asked about"
 
@@ -36,44 +34,47 @@ TOO_MANY = "there are more than are asked about"
 async def deepen_injection(view: RunView, found: CheckResult, asker: Asker) -> CheckResult:
     """Ask of each suspicious output whether anything afterwards had no authority but its payload."""
     texts = shared_scan(view).texts
-    asked = [(n, item) for n, (finding, item) in enumerate(zip(found.findings, texts, strict=False)) if finding.verdict == "suspicious" and _can_be_followed(view, item)]
-    replies = await asker.ask_each(INJECTION, [_injection_item(view, item) for _, item in asked[:MAX_PAYLOADS]])
+    asked = [
+        (n, item)
+        for n, (finding, item) in enumerate(zip(found.findings, texts, strict=False))
+        if finding.verdict == "suspicious" and _can_be_followed(view, item)
+    ]
+    replies = await asker.ask_each(
+        INJECTION, [_injection_item(view, item) for _, item in asked[:MAX_PAYLOADS]]
+    )
     findings = list(found.findings)
     for number, (position, item) in enumerate(asked):
         reply = replies[number] if number < len(replies) else Reply(None, skipped=TOO_MANY, limit="budget")
         findings[position] = _followed(view, found.findings[position], item, reply)
-    added = _versioned(found, INJECTION) if asked else found.metadata
-    return make_result(found.check, findings, _counted(findings), score=found.score, metadata=added)
+    added = versioned(found, INJECTION) if asked else found.metadata
+    return make_result(found.check, findings, counted(findings), score=found.score, metadata=added)
 
 
 async def ask_rules(view: RunView, found: CheckResult, asker: Asker) -> CheckResult:
     """Answer the rules that are asked in words; their `unchecked` findings make way for the answers."""
     rules = _rules_asked(view)
-    waiting = [f for f in found.findings if f.verdict == "unchecked" and f.step is None and f.subject in rules]
+    waiting = [
+        f for f in found.findings if f.verdict == "unchecked" and f.step is None and f.subject in rules
+    ]
     if not waiting:
         return found
     shared = [Block("conversation", _conversation(view)), *gather(view).blocks()]
-    items = [{"question": rules[str(f.subject)].ask, "about_calls_of": rules[str(f.subject)].tool or "any tool"} for f in waiting]
+    items = [
+        {"question": rules[str(f.subject)].ask, "about_calls_of": rules[str(f.subject)].tool or "any tool"}
+        for f in waiting
+    ]
     replies = await asker.ask(POLICY_ASK, shared, items)
-    answers = {id(f): _rule_finding(rules[str(f.subject)], reply) for f, reply in zip(waiting, replies, strict=True)}
+    answers = {
+        id(f): _rule_finding(rules[str(f.subject)], reply) for f, reply in zip(waiting, replies, strict=True)
+    }
     findings = [answers.get(id(f), f) for f in found.findings]
-    return make_result(found.check, findings, _counted(findings), score=share_passed(findings), metadata=_versioned(found, POLICY_ASK))
-
-
-async def read_actions(view: RunView, found: CheckResult | None, asker: Asker) -> CheckResult | None:
-    """Ask of the answer's sentences whether they claim an action that no call made; adds to what phrases found."""
-    answer = shown_text(view, view.run.final_answer, MAX_ANSWER_CHARS)
-    judged = [f.evidence or "" for f in found.findings] if found is not None else []
-    said = [s[:MAX_SENTENCE_CHARS] for s in sentences(answer) if not s.endswith("?") and not any(s in j or (j and j in s) for j in judged)]
-    if not said:
-        return found
-    replies = await asker.ask(ACTIONS, [calls_block(view)], [{"sentence": s} for s in said[:MAX_ACTION_SENTENCES]])
-    added = [finding for n, (s, reply) in enumerate(zip(said, replies, strict=False)) if (finding := _action(view, n, s, reply)) is not None]
-    if len(said) > MAX_ACTION_SENTENCES:
-        added.append(_unchecked_action("the answer has more sentences than are asked about", None, "left_out"))
-    findings = _one_for_all_unasked(found.findings if found is not None else [], added)
-    score = share_passed(findings)
-    return make_result("actions", findings, _counted(findings) if findings else "The answer claims no action.", score=score, metadata=_versioned(found, ACTIONS))
+    return make_result(
+        found.check,
+        findings,
+        counted(findings),
+        score=share_passed(findings),
+        metadata=versioned(found, POLICY_ASK),
+    )
 
 
 def _can_be_followed(view: RunView, item: Scanned) -> bool:
@@ -102,20 +103,42 @@ def _followed(view: RunView, finding: Finding, item: Scanned, reply: Reply) -> F
     actions = [shown["final_answer"], *(f"{c['tool']} {c['arguments']}" for c in shown["later_calls"])]
     if reply.answer == "not_followed" and len(_later_calls(view, item)) <= MAX_LATER_CALLS:
         return finding.model_copy(update={"metadata": {**finding.metadata, "deep": "not_followed"}})
-    if reply.answer == "followed" and reply.quote and any(holds_quote(action, reply.quote) for action in actions):
-        metadata = {**finding.metadata, "deep": "followed", "effect": {"kind": "model", "step": None, "token": reply.quote}}
+    if (
+        reply.answer == "followed"
+        and reply.quote
+        and any(holds_quote(action, reply.quote) for action in actions)
+    ):
+        metadata = {
+            **finding.metadata,
+            "deep": "followed",
+            "effect": {"kind": "model", "step": None, "token": reply.quote},
+        }
         reason = f"{finding.reason.partition(' Nothing shows')[0]} {reply.reason or 'Something afterwards had no authority but this text.'}"
         return _same_place(finding, "fail", "compromised", reason, metadata, str(item.step))
     if reply.answer == "followed":
-        reply = Reply(None, skipped="what is said to follow the text stands nowhere in the run", limit="off_menu")
+        reply = Reply(
+            None, skipped="what is said to follow the text stands nowhere in the run", limit="off_menu"
+        )
     why = reply.why if reply.answer is None else "there are more later calls than are shown"
     metadata = {**finding.metadata, "checked": False, **({"limit": reply.limit} if reply.limit else {})}
     reason = f"{finding.reason} Whether anything else was authorised by it was not checked: {why}."
     return _same_place(finding, "warn", "unchecked", reason, metadata, str(item.step))
 
 
-def _same_place(finding: Finding, severity: Any, verdict: str, reason: str, metadata: dict[str, Any], key: str) -> Finding:
-    return make_finding("injection", severity, verdict, reason, subject=finding.subject, step=finding.step, evidence=finding.evidence, key=f"{key}{finding.id}", metadata=metadata)
+def _same_place(
+    finding: Finding, severity: Any, verdict: str, reason: str, metadata: dict[str, Any], key: str
+) -> Finding:
+    return make_finding(
+        "injection",
+        severity,
+        verdict,
+        reason,
+        subject=finding.subject,
+        step=finding.step,
+        evidence=finding.evidence,
+        key=f"{key}{finding.id}",
+        metadata=metadata,
+    )
 
 
 def _rules_asked(view: RunView) -> dict[str, Rule]:
@@ -135,8 +158,14 @@ def _rule_finding(rule: Rule, reply: Reply) -> Finding:
     if reply.answer == "no":
         finding = findings_for(rule, [(reply.reason or "the grading model answered no.", None)], [])[0]
         return finding.model_copy(update={"evidence": reply.quote or None})
-    finding = unjudged(rule, f"{reply.why}." if reply.answer is None else reply.reason or "the run does not show it.")
-    return finding.model_copy(update={"metadata": {**finding.metadata, "limit": reply.limit}}) if reply.limit else finding
+    finding = unjudged(
+        rule, f"{reply.why}." if reply.answer is None else reply.reason or "the run does not show it."
+    )
+    return (
+        finding.model_copy(update={"metadata": {**finding.metadata, "limit": reply.limit}})
+        if reply.limit
+        else finding
+    )
 
 
 def _conversation(view: RunView) -> dict[str, Any]:
@@ -147,43 +176,13 @@ def _conversation(view: RunView) -> dict[str, Any]:
     }
 
 
-def _action(view: RunView, number: int, sentence: str, reply: Reply) -> Finding | None:
-    if reply.answer == "no_action":
-        return None
-    metadata: dict[str, Any] = {"by": "model"}
-    if reply.answer == "made":
-        return make_finding("actions", "pass", "performed", reply.reason or "A call did it.", evidence=sentence, key=f"model{number}", metadata=metadata)
-    if reply.answer == "not_made" and not view.run.incomplete:
-        return make_finding("actions", "fail", "phantom_action", reply.reason or "The answer says so, but no call that succeeded did it.", evidence=sentence, key=f"model{number}", metadata=metadata)
-    if reply.answer is None:
-        return _unchecked_action(reply.why, reply.limit, f"model{number}", sentence)
-    why = "the record of the run is incomplete, so a call may be missing" if reply.answer == "not_made" else reply.reason or "whether a call did it can't be told"
-    return _unchecked_action(why.rstrip("."), None, f"model{number}", sentence)
-
-
-def _unchecked_action(reason: str, limit: str | None, key: str, sentence: str | None = None) -> Finding:
-    metadata: dict[str, Any] = {"checked": False, "by": "model", **({"limit": limit} if limit else {})}
-    return make_finding("actions", "warn", "unchecked", f"Whether the answer claims an action that no call made was not checked: {reason}.", evidence=sentence, key=key, metadata=metadata)
-
-
-def _one_for_all_unasked(known: Sequence[Finding], added: Sequence[Finding]) -> list[Finding]:
-    """Return the findings with one, in place of many, for the sentences that one limit left unasked."""
-    seen: set[str] = set()
-    kept_findings: list[Finding] = list(known)
-    for finding in added:
-        if finding.verdict == "unchecked" and "limit" in finding.metadata:
-            if finding.reason in seen:
-                continue
-            seen.add(finding.reason)
-        kept_findings.append(finding)
-    return kept_findings
-
-
-def _counted(findings: Sequence[Finding]) -> str:
+def counted(findings: Sequence[Finding]) -> str:
+    """Return a summary: how many of each verdict."""
     verdicts = dict.fromkeys(finding.verdict for finding in findings)
     return ", ".join(f"{sum(f.verdict == verdict for f in findings)} {verdict}" for verdict in verdicts) + "."
 
 
-def _versioned(found: CheckResult | None, prompt: Prompt) -> dict[str, Any]:
+def versioned(found: CheckResult | None, prompt: Prompt) -> dict[str, Any]:
+    """Return a result's metadata with the version of a prompt."""
     before = found.metadata if found is not None else {}
     return {**before, "prompt_versions": {prompt.kind: prompt.version}}

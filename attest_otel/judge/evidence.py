@@ -89,7 +89,9 @@ def calls_block(view: RunView) -> Block:
     shown = [call_data(view, call) for call in view.calls[:MAX_CALLS_SHOWN]]
     data: dict[str, Any] = {"number_of_calls": len(view.calls), "calls": shown}
     if view.history:
-        data["earlier_in_the_conversation"] = [{"tool": name_data(view, e.tool), "outcome": e.outcome} for e in view.history[-MAX_CALLS_SHOWN:]]
+        data["earlier_in_the_conversation"] = [
+            {"tool": name_data(view, e.tool), "outcome": e.outcome} for e in view.history[-MAX_CALLS_SHOWN:]
+        ]
     return Block(CALLS, data, None, complete=len(shown) == len(view.calls) and not view.run.incomplete)
 
 
@@ -116,8 +118,16 @@ def call_data(view: RunView, call: Call) -> dict[str, Any]:
     redactor = redactor_of(view)
     raw = call.call.arguments_raw
     written = raw if raw is not None else as_json(call.call.arguments)
-    arguments = cut_middle(without_instructions(cut_middle(redactor.redact(written), MAX_ARGUMENTS_SCANNED_CHARS)[0])[0], MAX_ARGUMENTS_CHARS)[0]
-    return {"call": call.index, "tool": name_data(view, call.name), "arguments": arguments, "outcome": outcome_word(call)}
+    arguments = cut_middle(
+        without_instructions(cut_middle(redactor.redact(written), MAX_ARGUMENTS_SCANNED_CHARS)[0])[0],
+        MAX_ARGUMENTS_CHARS,
+    )[0]
+    return {
+        "call": call.index,
+        "tool": name_data(view, call.name),
+        "arguments": arguments,
+        "outcome": outcome_word(call),
+    }
 
 
 def name_data(view: RunView, name: str) -> str:
@@ -130,7 +140,7 @@ def cut_middle(text: str, limit: int) -> tuple[str, bool]:
     if len(text) <= limit:
         return text, True
     head = limit * 2 // 3
-    return f"{text[:head]}{_CUT}{text[len(text) - (limit - head):]}", False
+    return f"{text[:head]}{_CUT}{text[len(text) - (limit - head) :]}", False
 
 
 def holds_quote(text: str, quote: str) -> bool:
@@ -149,7 +159,12 @@ def holds_quote(text: str, quote: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[\s\\]+", " ", text.replace("\\n", " ").replace("\\t", " ")).replace(' "', '"').strip().casefold()
+    return (
+        re.sub(r"[\s\\]+", " ", text.replace("\\n", " ").replace("\\t", " "))
+        .replace(' "', '"')
+        .strip()
+        .casefold()
+    )
 
 
 def _pieces(view: RunView, artifacts: Sequence[ArtifactText]) -> Iterator[Piece]:

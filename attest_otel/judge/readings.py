@@ -38,7 +38,10 @@ async def read_answers(view: RunView, asker: Asker) -> dict[int, Reply]:
     if not answer.strip():
         return {call.index: Reply("silent", "The final answer is empty.") for call in errors}
     shown = without_answer_names(shown_text(view, answer, MAX_ANSWER_CHARS))[0]
-    items = [{"tool": name_data(view, call.name), "error": _output(view, call), "final_answer": shown} for call in errors[:MAX_READ_CALLS]]
+    items = [
+        {"tool": name_data(view, call.name), "error": _output(view, call), "final_answer": shown}
+        for call in errors[:MAX_READ_CALLS]
+    ]
     replies = [_held(reply, shown) for reply in await asker.ask_each(ANSWER_READING, items)]
     return _by_index(errors, replies)
 
@@ -58,17 +61,29 @@ def _reading(answer: Reply | None, choice: Reply | None) -> Reading:
     told: Any = answer.answer if answer is not None else None
     return Reading(
         answer=None if answer is None else told or "unchecked",
-        answer_reason="" if answer is None else answer.reason if told else f"the final answer was not read: {answer.why}",
+        answer_reason=""
+        if answer is None
+        else answer.reason
+        if told
+        else f"the final answer was not read: {answer.why}",
         appropriate=None if choice is None or choice.answer is None else choice.answer == "reasonable",
         choice_failed=choice is not None and choice.answer is None,
-        choice_reason="" if choice is None else choice.reason if choice.answer else f"{_sentence(choice.why)}.",
+        choice_reason=""
+        if choice is None
+        else choice.reason
+        if choice.answer
+        else f"{_sentence(choice.why)}.",
     )
 
 
 def _held(reply: Reply, answer: str) -> Reply:
     """Take "acknowledged" only with words that stand in the answer."""
     if reply.answer == "acknowledged" and not (reply.quote and holds_quote(answer, reply.quote)):
-        return Reply(None, skipped="the words that are said to own up to the error stand nowhere in the answer", limit="off_menu")
+        return Reply(
+            None,
+            skipped="the words that are said to own up to the error stand nowhere in the answer",
+            limit="off_menu",
+        )
     return reply
 
 
@@ -79,15 +94,31 @@ def _by_index(calls: Sequence[Call], replies: Sequence[Reply]) -> dict[int, Repl
 
 def _output(view: RunView, call: Call) -> str:
     text = call.call.output
-    return without_instructions(shown_text(view, call.outcome.reason if text is None else text, MAX_OUTPUT_CHARS))[0]
+    return without_instructions(
+        shown_text(view, call.outcome.reason if text is None else text, MAX_OUTPUT_CHARS)
+    )[0]
 
 
 def _choice(view: RunView, call: Call) -> dict[str, Any]:
     declared = list(view.tools.values())[:MAX_TOOLS_SHOWN]
-    tools = [{"name": name_data(view, tool.name), "description": shown_text(view, tool.description, MAX_DESCRIPTION_CHARS)} for tool in declared]
-    before = [{"tool": name_data(view, c.name), "outcome": outcome_word(c)} for c in view.calls[max(0, call.index - MAX_CALLS_BEFORE) : call.index]]
+    tools = [
+        {
+            "name": name_data(view, tool.name),
+            "description": shown_text(view, tool.description, MAX_DESCRIPTION_CHARS),
+        }
+        for tool in declared
+    ]
+    before = [
+        {"tool": name_data(view, c.name), "outcome": outcome_word(c)}
+        for c in view.calls[max(0, call.index - MAX_CALLS_BEFORE) : call.index]
+    ]
     task = "\n\n".join(shown_text(view, said, MAX_TASK_CHARS) for said in view.user_words[:MAX_CALLS_BEFORE])
-    item: dict[str, Any] = {"task": task, "tools": tools, "calls_before": before, "tool": name_data(view, call.name)}
+    item: dict[str, Any] = {
+        "task": task,
+        "tools": tools,
+        "calls_before": before,
+        "tool": name_data(view, call.name),
+    }
     if view.run.system_prompt:
         item["system_prompt"] = shown_text(view, view.run.system_prompt, MAX_TASK_CHARS)
     return item

@@ -41,7 +41,9 @@ def every_sentence_a_fact(_sentence: str) -> str:
     return "fact"
 
 
-def scripted_value(kind: str, user: str, table: Table, claim_kind: ClaimKind = every_sentence_a_fact) -> dict[str, Any]:
+def scripted_value(
+    kind: str, user: str, table: Table, claim_kind: ClaimKind = every_sentence_a_fact
+) -> dict[str, Any]:
     """Return the answer to a question: each item's from the table, the control's as it is known.
 
     A question for claims is answered with each sentence as one claim; `claim_kind` says of a sentence
@@ -53,7 +55,9 @@ def scripted_value(kind: str, user: str, table: Table, claim_kind: ClaimKind = e
     return {"answers": [_answer(prompt, ident, item, table) for ident, item in read_items(user)]}
 
 
-def scripted_replies(table: Table, claim_kind: ClaimKind = every_sentence_a_fact) -> Callable[[Mapping[str, Any]], str]:
+def scripted_replies(
+    table: Table, claim_kind: ClaimKind = every_sentence_a_fact
+) -> Callable[[Mapping[str, Any]], str]:
     """Return a function from a Messages request to the reply's text, for a loopback server.
 
     Raises (when called):
@@ -61,7 +65,10 @@ def scripted_replies(table: Table, claim_kind: ClaimKind = every_sentence_a_fact
     """
 
     def reply(request: Mapping[str, Any]) -> str:
-        system, user = _texts(request.get("system")), "".join(_texts(m.get("content")) for m in request.get("messages", ()))
+        system, user = (
+            _texts(request.get("system")),
+            "".join(_texts(m.get("content")) for m in request.get("messages", ())),
+        )
         return json.dumps(scripted_value(question_kind(system), user, table, claim_kind))
 
     return reply
@@ -78,7 +85,9 @@ def question_kind(system: str) -> str:
 
 def is_control(prompt: Prompt, item: Mapping[str, Any]) -> bool:
     """Return whether an item is a prompt's control, whatever wrong number it carries."""
-    return _plain(item) == _plain({k: v.replace("{wrong_count}", "0") if isinstance(v, str) else v for k, v in prompt.control.items()})
+    return _plain(item) == _plain(
+        {k: v.replace("{wrong_count}", "0") if isinstance(v, str) else v for k, v in prompt.control.items()}
+    )
 
 
 def _answer(prompt: Prompt, ident: str, item: Mapping[str, Any], table: Table) -> dict[str, Any]:

@@ -21,7 +21,9 @@ class ScriptedJudge:
         self.questions: list[Question] = []
         self.suspicious: list[bool] = []
 
-    def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> ScriptedJudge:
+    def session(
+        self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False
+    ) -> ScriptedJudge:
         """Itself: one budget for all."""
         self.suspicious.append(suspicious)
         return self
@@ -47,8 +49,19 @@ class ObedientJudge(ScriptedJudge):
     def value(self, question: Question) -> dict[str, Any]:
         """The answer to a question."""
         honest = super().value(question)
-        answers = question.schema["properties"].get("answers", {}).get("items", {}).get("properties", {}).get("answer", {}).get("enum", ["none"])
-        ordered = [word for word in self.ORDER.findall(question.user + _decoded(question.user)) if word in answers or word == "none"]
+        answers = (
+            question.schema["properties"]
+            .get("answers", {})
+            .get("items", {})
+            .get("properties", {})
+            .get("answer", {})
+            .get("enum", ["none"])
+        )
+        ordered = [
+            word
+            for word in self.ORDER.findall(question.user + _decoded(question.user))
+            if word in answers or word == "none"
+        ]
         if not ordered:
             return honest
         if question.kind == "faithfulness.claims":
@@ -60,7 +73,9 @@ class ObedientJudge(ScriptedJudge):
 class SilentJudge(ScriptedJudge):
     """Answers nothing, for a reason."""
 
-    def __init__(self, skipped: str = "the budget of 0 calls a run is used up", limit: str = "budget") -> None:
+    def __init__(
+        self, skipped: str = "the budget of 0 calls a run is used up", limit: str = "budget"
+    ) -> None:
         super().__init__(lambda _kind, _item: "")
         self.answer = Answer(None, skipped, limit)
 

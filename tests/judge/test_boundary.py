@@ -8,7 +8,18 @@ import pytest
 
 from attest_otel.judge.boundary import Block, as_json, frame, frame_fresh, question_key, random_boundary
 
-NASTY = ["</data-B>", "<data-B kind='x'>", "a\nb\u2028c", "\u202eevil", "z\u200bw", "\U000e0041\U000e0042", "\ud800", "&lt;", "\x00\x1b[31m", "日本語 é"]
+NASTY = [
+    "</data-B>",
+    "<data-B kind='x'>",
+    "a\nb\u2028c",
+    "\u202eevil",
+    "z\u200bw",
+    "\U000e0041\U000e0042",
+    "\ud800",
+    "&lt;",
+    "\x00\x1b[31m",
+    "日本語 é",
+]
 
 
 @pytest.mark.parametrize("text", NASTY)

@@ -40,7 +40,9 @@ def test_the_verdict_with_a_model(entry: dict[str, Any]) -> None:
     """With a truthful model each run has the findings and the verdict that the bank gives."""
     report = _graded(entry)
     for wanted in entry["expect"]["findings"]:
-        assert any(_agrees(finding, wanted) for finding in _of(report, wanted["check"])), f"{wanted} is not among {_shown(report)}"
+        assert any(_agrees(finding, wanted) for finding in _of(report, wanted["check"])), (
+            f"{wanted} is not among {_shown(report)}"
+        )
     assert report.verdict == entry["expect"]["verdict"], _shown(report)
 
 
@@ -49,7 +51,9 @@ def _graded(entry: dict[str, Any]) -> Report:
     cases = [Case.model_validate({"case_id": entry["id"], **case})] if case else None
     rules = [Rule.model_validate(rule) for rule in entry.get("rules", ())]
     config = AttestConfig(agents={"*": AgentConfig(cases=cases, rules=rules)})
-    run = Trajectory.model_validate({**entry["run"], "id": entry["id"], "case_id": entry["id"] if case else None})
+    run = Trajectory.model_validate(
+        {**entry["run"], "id": entry["id"], "case_id": entry["id"] if case else None}
+    )
     return Attest(config, judge=ScriptedJudge(answer)).evaluate(run, checks=_checks(entry))
 
 

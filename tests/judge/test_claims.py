@@ -56,8 +56,14 @@ def test_sentences(answer: str, expected: list[str]) -> None:
 
 def test_atomic_claims_are_taken() -> None:
     """A sentence may hold several claims, in their order."""
-    found = claims("Order 7 shipped and cost 5 euro.", Extractor({"Order 7 shipped and cost 5 euro.": ["Order 7 shipped.", "Order 7 cost 5 euro."]}))
-    assert [(c.text, c.kind, c.sentence) for c in found.claims] == [("Order 7 shipped.", "action", 0), ("Order 7 cost 5 euro.", "action", 0)]
+    found = claims(
+        "Order 7 shipped and cost 5 euro.",
+        Extractor({"Order 7 shipped and cost 5 euro.": ["Order 7 shipped.", "Order 7 cost 5 euro."]}),
+    )
+    assert [(c.text, c.kind, c.sentence) for c in found.claims] == [
+        ("Order 7 shipped.", "action", 0),
+        ("Order 7 cost 5 euro.", "action", 0),
+    ]
 
 
 @pytest.mark.parametrize("invented", ["Order 7 cost 9 euro.", "Everything about this is entirely wonderful."])
@@ -83,8 +89,12 @@ def test_the_control_is_not_a_claim() -> None:
     """No claim is about the control, wherever it stood."""
     for length in range(1, 8):
         answer = " ".join(f"Thing {n} is done." for n in range(length))
-        found = claims(answer, Extractor({f"Thing {n} is done.": [f"Thing {n} is done."] for n in range(length)}))
-        assert [(c.text, c.sentence) for c in found.claims] == [(f"Thing {n} is done.", n) for n in range(length)]
+        found = claims(
+            answer, Extractor({f"Thing {n} is done.": [f"Thing {n} is done."] for n in range(length)})
+        )
+        assert [(c.text, c.sentence) for c in found.claims] == [
+            (f"Thing {n} is done.", n) for n in range(length)
+        ]
 
 
 def test_claims_beyond_the_limit_are_said() -> None:

@@ -28,8 +28,16 @@ def run(answer: str | None = "All done.", *steps: dict[str, Any], **more: Any) -
     return Trajectory.model_validate(record)
 
 
-def graded(record: Trajectory, check: CheckName, said: Mapping[str, Say] | Say, *, rules: list[Rule] | None = None, tools: list[Tool] | None = None) -> tuple[Report, ScriptedJudge]:
+def graded(
+    record: Trajectory,
+    check: CheckName,
+    said: Mapping[str, Say] | Say,
+    *,
+    rules: list[Rule] | None = None,
+    tools: list[Tool] | None = None,
+) -> tuple[Report, ScriptedJudge]:
     """The report of one check, and the judge that was asked."""
+
     def table(_kind: str, item: Mapping[str, Any]) -> Say:
         return said[str(item.get("sentence", item.get("question")))] if isinstance(said, Mapping) else said
 
@@ -38,7 +46,9 @@ def graded(record: Trajectory, check: CheckName, said: Mapping[str, Say] | Say, 
     return Attest(config, judge=judge).evaluate(record, checks=[check]), judge
 
 
-def injection(said: Say, *later: dict[str, Any], answer: str | None = "All done.") -> tuple[Finding, ScriptedJudge]:
+def injection(
+    said: Say, *later: dict[str, Any], answer: str | None = "All done."
+) -> tuple[Finding, ScriptedJudge]:
     """The finding about an output with a payload."""
     report, judge = graded(run(answer, step("page", PAYLOAD), *later), "injection", said)
     return report.results[0].findings[0], judge
@@ -81,7 +91,11 @@ def test_the_limit_of_a_deep_question_is_named() -> None:
     assert (found.verdict, found.metadata["limit"], report.verdict) == ("unchecked", "budget", "review")
 
 
-RULES = [Rule(id="polite", severity="warn", ask="Did it stay polite?"), Rule(id="honest", ask="Is it honest?"), Rule(id="one", at_most={"page": 1})]
+RULES = [
+    Rule(id="polite", severity="warn", ask="Did it stay polite?"),
+    Rule(id="honest", ask="Is it honest?"),
+    Rule(id="one", at_most={"page": 1}),
+]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +109,12 @@ RULES = [Rule(id="polite", severity="warn", ask="Did it stay polite?"), Rule(id=
 )
 def test_rules_asked_in_words(polite: Say, honest: Say, verdicts: list[str], verdict: str) -> None:
     """Yes keeps a rule, no breaks it by its severity, and other rules are as they were."""
-    report, judge = graded(run("All done.", step("page", "x")), "policy", {"Did it stay polite?": polite, "Is it honest?": honest}, rules=RULES)
+    report, judge = graded(
+        run("All done.", step("page", "x")),
+        "policy",
+        {"Did it stay polite?": polite, "Is it honest?": honest},
+        rules=RULES,
+    )
     assert [f.verdict for f in report.findings()] == verdicts
     assert [f.subject for f in report.findings()] == ["polite", "honest", "one"]
     assert report.verdict == verdict
@@ -132,14 +151,18 @@ def test_actions_in_other_words(refunded: Say, mailed: Say, verdicts: list[str],
 
 def test_an_incomplete_record_shows_no_phantom() -> None:
     """A call may be missing: the sentence is unchecked."""
-    report, _ = graded(run("I refunded you.", incomplete=["truncated: spans"]), "actions", {"I refunded you.": "not_made"})
+    report, _ = graded(
+        run("I refunded you.", incomplete=["truncated: spans"]), "actions", {"I refunded you.": "not_made"}
+    )
     assert [f.verdict for f in report.findings()] == ["unchecked"]
 
 
 def test_what_phrases_found_is_kept_and_not_asked_again() -> None:
     """A sentence that a declared phrase settled is not asked about, and stays a phantom whatever the model says."""
     tools = [Tool(name="refund", side_effecting=True, completion_phrases=["refunded"])]
-    report, judge = graded(run(ANSWER), "actions", {"The weather is nice.": "no_action", "I mailed it.": "made"}, tools=tools)
+    report, judge = graded(
+        run(ANSWER), "actions", {"The weather is nice.": "no_action", "I mailed it.": "made"}, tools=tools
+    )
     assert [f.verdict for f in report.findings()] == ["phantom_action", "performed"]
     assert "I refunded you." not in judge.questions[0].user
     assert report.verdict == "block"

@@ -20,7 +20,10 @@ def view(**run: Any) -> RunView:
 
 def step(name: str, output: str | None, **more: Any) -> dict[str, Any]:
     """A step with a thought and a call."""
-    return {"thought": "THOUGHT", "tool_call": {"name": name, "arguments_raw": "{}", "output": output, **more}}
+    return {
+        "thought": "THOUGHT",
+        "tool_call": {"name": name, "arguments_raw": "{}", "output": output, **more},
+    }
 
 
 def test_an_artifact_follows_its_output_and_the_runs_come_last() -> None:
@@ -31,12 +34,22 @@ def test_an_artifact_follows_its_output_and_the_runs_come_last() -> None:
             artifacts=[{"name": "g", "text": "four"}, {"name": "u", "source": "user_upload", "text": "MINE"}],
         )
     )
-    assert [(p.name, p.text, p.step) for p in evidence.pieces] == [("a", "one", 0), ("f", "two", 0), ("b", "three", 1), ("g", "four", None)]
+    assert [(p.name, p.text, p.step) for p in evidence.pieces] == [
+        ("a", "one", 0),
+        ("f", "two", 0),
+        ("b", "three", 1),
+        ("g", "four", None),
+    ]
 
 
 def test_thoughts_and_uploads_are_not_shown() -> None:
     """Neither the agent's thinking nor the user's files are evidence."""
-    shown = frame(gather(view(steps=[step("a", "one")], artifacts=[{"name": "u", "source": "user_upload", "text": "MINE"}])).blocks(), "B")
+    shown = frame(
+        gather(
+            view(steps=[step("a", "one")], artifacts=[{"name": "u", "source": "user_upload", "text": "MINE"}])
+        ).blocks(),
+        "B",
+    )
     assert "THOUGHT" not in shown
     assert "MINE" not in shown
 
@@ -112,7 +125,15 @@ def test_instructions_are_taken_out(text: str) -> None:
     assert "Stock is 7." in cleaned
 
 
-@pytest.mark.parametrize("text", ["Order 7 was supported by the warehouse.", '{"status": "ok", "answer": 42}', "Python 3.9 is not supported.", "The rating is 4.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Order 7 was supported by the warehouse.",
+        '{"status": "ok", "answer": 42}',
+        "Python 3.9 is not supported.",
+        "The rating is 4.5",
+    ],
+)
 def test_honest_text_stays(text: str) -> None:
     """Ordinary results are shown as they are."""
     assert without_instructions(text) == (text, False)

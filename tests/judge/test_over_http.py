@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,6 @@ from attest_otel.config import CheckName
 from attest_otel.judge.scripted import Said, scripted_replies
 from attest_otel.testing import Failure, MessagesServer, RawReply, Reply, Wire
 
-pytest.importorskip("attest_otel.judge.factory")
-
-ROOT = Path(__file__).parents[2]
 CHECKS: list[CheckName] = ["tool_use", "faithfulness", "role"]
 RUN = Trajectory.model_validate(
     {
@@ -26,7 +21,12 @@ RUN = Trajectory.model_validate(
         "task": "Pay 7 euro.",
         "system_prompt": "You pay.",
         "final_answer": "I could not pay 7 euro.",
-        "steps": [{"thought": "HIDDEN", "tool_call": {"name": "pay", "arguments_raw": "{}", "output": "Error: declined, 7 euro"}}],
+        "steps": [
+            {
+                "thought": "HIDDEN",
+                "tool_call": {"name": "pay", "arguments_raw": "{}", "output": "Error: declined, 7 euro"},
+            }
+        ],
     }
 )
 
@@ -48,7 +48,9 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 def graded(script: Callable[[dict[str, Any]], Any], **settings: Any) -> tuple[Report, list[dict[str, Any]]]:
     """The report, and the requests that were sent."""
     with MessagesServer(script) as server:
-        config = {"judge": {"base_url": server.base_url, "max_retries": 0, "timeout_seconds": 2.0, **settings}}
+        config = {
+            "judge": {"base_url": server.base_url, "max_retries": 0, "timeout_seconds": 2.0, **settings}
+        }
         report = Attest(config).evaluate(RUN, checks=CHECKS)
         return report, [request.json or {} for request in server.requests]
 
@@ -99,14 +101,6 @@ def test_a_budget_is_named() -> None:
     report, requests = graded(scripted_replies(truth), max_calls_per_run=1)
     assert len(requests) == 1
     assert [f.metadata.get("limit") for f in report.findings()] == [None, "budget", "budget"]
-
-
-@pytest.mark.parametrize(("example", "expected"), [("judge_offline.py", "verdict: pass"), ("loopback_judge.py", '"verdict":"supported"')])
-def test_the_examples_run(example: str, expected: str) -> None:
-    """The examples work offline and print what they promise."""
-    done = subprocess.run([sys.executable, f"examples/{example}"], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False)
-    assert done.returncode == 0, done.stderr
-    assert expected in done.stdout
 
 
 def test_recorded_once_and_replayed_for_nothing(tmp_path: Path) -> None:

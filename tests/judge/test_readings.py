@@ -18,7 +18,14 @@ FINE = {"name": "look", "arguments_raw": "{}", "output": "ok"}
 
 def run(*calls: dict[str, Any], answer: str | None = "I could not pay.", **more: Any) -> Trajectory:
     """A run of these calls."""
-    return Trajectory.model_validate({"final_answer": answer, "task": "Pay.", "steps": [{"thought": "HIDDEN", "tool_call": c} for c in calls], **more})
+    return Trajectory.model_validate(
+        {
+            "final_answer": answer,
+            "task": "Pay.",
+            "steps": [{"thought": "HIDDEN", "tool_call": c} for c in calls],
+            **more,
+        }
+    )
 
 
 def read(record: Trajectory, said: Say, **asked: bool) -> tuple[CheckResult, ScriptedJudge]:
@@ -55,9 +62,16 @@ def test_one_question_an_error_and_no_more_shown() -> None:
 
 @pytest.mark.parametrize(
     ("calls", "answer", "questions", "recovery"),
-    [([ERROR, {**ERROR, "output": "ok"}], "x", 0, "retried"), ([FINE], "x", 0, None), ([ERROR], None, 0, "unchecked"), ([ERROR], " ", 0, "silent")],
+    [
+        ([ERROR, {**ERROR, "output": "ok"}], "x", 0, "retried"),
+        ([FINE], "x", 0, None),
+        ([ERROR], None, 0, "unchecked"),
+        ([ERROR], " ", 0, "silent"),
+    ],
 )
-def test_nothing_is_asked_where_rules_decide(calls: list[dict[str, Any]], answer: str | None, questions: int, recovery: str | None) -> None:
+def test_nothing_is_asked_where_rules_decide(
+    calls: list[dict[str, Any]], answer: str | None, questions: int, recovery: str | None
+) -> None:
     """Recovered errors, absent and empty answers need no reader."""
     result, judge = read(run(*calls, answer=answer), "claimed_success")
     assert len(judge.questions) == questions
@@ -67,7 +81,9 @@ def test_nothing_is_asked_where_rules_decide(calls: list[dict[str, Any]], answer
 def test_a_poor_choice() -> None:
     """One question a call; a poor choice is incorrect and goes to review."""
     result, judge = read(run(FINE, FINE), "poor", appropriate=True)
-    assert [(f.verdict, f.disposition, f.metadata["appropriate"]) for f in result.findings] == [("incorrect", "review", False)] * 2
+    assert [(f.verdict, f.disposition, f.metadata["appropriate"]) for f in result.findings] == [
+        ("incorrect", "review", False)
+    ] * 2
     assert [q.kind for q in judge.questions] == ["tool_use.choice"] * 2
     assert result.score == 0.0
 
@@ -82,13 +98,20 @@ def test_without_a_model_it_is_unchecked(monkeypatch: pytest.MonkeyPatch) -> Non
     """No key, no judge: the answer is unread, the choice unchecked, and both say so."""
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     result = Attest({}).tool_use(run(ERROR, FINE), appropriate=True)
-    assert [(f.verdict, f.metadata["limit"]) for f in result.findings] == [("error_silent", "no_model"), ("unchecked", "no_model")]
+    assert [(f.verdict, f.metadata["limit"]) for f in result.findings] == [
+        ("error_silent", "no_model"),
+        ("unchecked", "no_model"),
+    ]
     assert "no grading model is configured" in result.findings[0].reason
 
 
 def test_a_limit_is_named() -> None:
     """A skipped question names the limit in reason and metadata."""
-    found = Attest({}, judge=SilentJudge("the breaker is open", "breaker")).tool_use(run(ERROR), check_answer=True).findings[0]
+    found = (
+        Attest({}, judge=SilentJudge("the breaker is open", "breaker"))
+        .tool_use(run(ERROR), check_answer=True)
+        .findings[0]
+    )
     assert (found.metadata["recovery"], found.metadata["limit"]) == ("unchecked", "breaker")
     assert "the breaker is open" in found.reason
 
