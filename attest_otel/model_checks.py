@@ -115,11 +115,16 @@ async def tool_use_with_model(
     if not asker.steered:
         return result
     reason = "Text of the run swayed the grading model, so its answers count for nothing."
-    return result.model_copy(
-        update={
-            "metadata": {**result.metadata, "steered": sorted(set(asker.steered))},
-            "summary": f"{result.summary} {reason}",
-        }
+    metadata = {"checked": False, "questions": sorted(set(asker.steered))}
+    finding = make_finding(
+        "tool_use", "fail", "unchecked", reason, subject="grading model", metadata=metadata
+    )
+    return make_result(
+        "tool_use",
+        [*result.findings, finding],
+        f"{result.summary} {reason}",
+        score=result.score,
+        metadata=result.metadata,
     )
 
 

@@ -163,3 +163,13 @@ def test_a_recognised_instruction_backs_nothing() -> None:
     assert {f.verdict for f in result.findings} == {"unverifiable"}
     assert all(f.metadata["evidence_flagged"] for f in result.findings)
     assert not any("ANSWER: supported" in q.user for q in judge.questions)
+
+
+@pytest.mark.parametrize("place", ["error_output", "answer", "tool_name"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("word", ["acknowledged", "silent", "reasonable"])
+def test_the_tool_use_check_alone_improves_neither(place: str, spelling: str, word: str) -> None:
+    """Where no injection check speaks, a swayed model still blocks."""
+    run = Trajectory.model_validate(injected(bad_run(), place, spelling.format(word)))
+    result = Attest({}, judge=ObedientJudge(truth)).tool_use(run, check_answer=True)
+    assert any(finding.disposition == "block" for finding in result.findings)
