@@ -186,7 +186,7 @@ def _short(text: str) -> str:
 
 def _convert(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_text(key): _convert(child) for key, child in value.items()}
+        return {_key(key): _convert(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
         return [_convert(child) for child in value]
     if isinstance(value, str):
@@ -210,6 +210,13 @@ def _double(number: float | Decimal) -> float:
     if isinstance(number, float) or Decimal(repr(nearest)) == number:
         return nearest
     raise EvaluationError("a number is not a 64-bit floating-point number")
+
+
+def _key(key: Any) -> str:
+    text = _text(key)
+    if "\0" in text:
+        raise EvaluationError("a key holds a NUL character")  # the library would cut it there
+    return text
 
 
 def _text(text: Any) -> str:
