@@ -117,7 +117,7 @@ def to_cel(value: Any) -> Any:
 
     Raises:
         EvaluationError: it cannot: an integer beyond 64 bits, a number no float equals, a lone surrogate,
-            text or a value that is too big.
+            a NUL, text or a value that is too big.
     """
     if isinstance(value, str):
         return _text(value)
@@ -186,7 +186,7 @@ def _short(text: str) -> str:
 
 def _convert(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_key(key): _convert(child) for key, child in value.items()}
+        return {_text(key): _convert(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
         return [_convert(child) for child in value]
     if isinstance(value, str):
@@ -212,18 +212,13 @@ def _double(number: float | Decimal) -> float:
     raise EvaluationError("a number is not a 64-bit floating-point number")
 
 
-def _key(key: Any) -> str:
-    text = _text(key)
-    if "\0" in text:
-        raise EvaluationError("a key holds a NUL character")  # the library would cut it there
-    return text
-
-
 def _text(text: Any) -> str:
     if not isinstance(text, str):
         raise EvaluationError("a key is no text")
     if len(text) > MAX_TEXT_CHARS:
         raise EvaluationError(f"a text has more than {MAX_TEXT_CHARS} characters")
+    if "\0" in text:
+        raise EvaluationError("a text holds a NUL character")  # the library would cut it there
     if not text.isascii():
         try:
             text.encode()

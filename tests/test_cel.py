@@ -34,7 +34,7 @@ def test_values_that_cel_holds(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [2**63, -(2**63) - 1, [2**70], Decimal("0.10000000000000000000001"), Decimal("1e400"), Decimal("NaN"), "\ud800", {"\ud800": 1}, {"a\0b": 1}, {1: 2}, [1] * 20_000, "x" * 5_000_000, {"a": object()}],
+    [2**63, -(2**63) - 1, [2**70], Decimal("0.10000000000000000000001"), Decimal("1e400"), Decimal("NaN"), "\ud800", {"\ud800": 1}, {"a\0b": 1}, "a\0b", {1: 2}, [1] * 20_000, "x" * 5_000_000, {"a": object()}],
 )  # fmt: skip
 def test_values_that_cel_does_not_hold(value: Any) -> None:
     """Refused, never rounded or repaired."""
@@ -42,10 +42,9 @@ def test_values_that_cel_does_not_hold(value: Any) -> None:
         to_cel(value)
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]))
-KEYS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 LEAVES = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXT
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12)
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4), max_leaves=12)
 
 
 @given(VALUES)
