@@ -74,7 +74,9 @@ class Attempts:
 
     async def ask(self, client: MessagesClient, question: Question) -> Ended:
         """Ask until there is an answer, or no attempt, budget or time is left."""
-        await client.prepare()
+        fault = await client.prepare()
+        if fault is not None:
+            return Ended(Answer(None, fault.reason, fault.limit))
         ends = self._means.clock() + self._means.config.timeout_seconds
         failed = 0
         while True:

@@ -80,10 +80,9 @@ def off_menu_reason(text: str, schema: Mapping[str, Any]) -> str | None:
 
 def _answer(data: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[str | None, str]:
     stop = data.get("stop_reason")
-    if stop in _CUT:
-        return None, _CUT[stop]
     if stop != "end_turn":
-        return None, "the grading model stopped without ending its answer"
+        why = _CUT.get(stop) if isinstance(stop, str) else None
+        return None, why or "the grading model stopped without ending its answer"
     blocks = [block for block in data["content"] if not (isinstance(block, dict) and block.get("type") in THOUGHTS)]
     if len(blocks) != 1:
         return None, "the grading model gave no answer" if not blocks else f"the grading model gave {len(blocks)} answers in place of one"

@@ -8,7 +8,8 @@ Temperature 0 exists only in API version 2023-06-01, and only for models that do
 others refuse it. So it is sent with that version, and a model that refuses is asked again without, once,
 and from then on: its thoughts count as output, so it gets room for them.
 
-The key is read from the environment by the client and stays in it. No text of the server, which may
+The key is read from the environment and stays in the client. One that can't be sent, because a line end
+or the like is in it, is not given to the client, whose own debug log would show it. No text of the server, which may
 repeat a key, gets into a reason: only its status, and its error type where that is a plain word.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +39,9 @@ TEMPERATURE_VERSION = "2023-06-01"
 QUESTION_FAULTS = frozenset({400, 413, 422})
 """Statuses that are about one question, not about the service."""
 
+KEY_ENV = "ANTHROPIC_API_KEY"
+TOKEN_ENV = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105  # the name, not the token
+_UNSENDABLE = re.compile(r"[^\x21-\x7e]")
 _PLAIN_WORD = re.compile(r"[a-z_]{1,40}", re.ASCII)
 
 
@@ -74,12 +79,15 @@ class MessagesClient:
         self._sdk: Any = None
         self._client: AsyncAnthropic | None = None
 
-    async def prepare(self) -> None:
-        """Import the SDK, which takes a second, in a thread, and open a client."""
+    async def prepare(self) -> Failure | None:
+        """Import the SDK, which takes a second, in a thread, and open a client; say why there can be none."""
         if self._client is None:
             sdk = await anyio.to_thread.run_sync(importlib.import_module, "anthropic")
+            if any(_UNSENDABLE.search(os.environ.get(name, "").strip()) for name in (KEY_ENV, TOKEN_ENV)):
+                return Failure("the API key for the grading model holds a character that HTTP refuses", "unusable_key", "no_model")
             if self._client is None:
                 self._sdk, self._client = sdk, self._open(sdk)
+        return None
 
     async def send(self, question: Question) -> bytes | Failure:
         """Return the response's body; a Failure where there is none.
@@ -102,7 +110,8 @@ class MessagesClient:
 
     def _open(self, sdk: Any) -> AsyncAnthropic:
         http_client = sdk.DefaultAsyncHttpxClient(follow_redirects=False)
-        client: AsyncAnthropic = sdk.AsyncAnthropic(base_url=self._base_url, max_retries=0, timeout=self._timeout, http_client=http_client)
+        key = os.environ.get(KEY_ENV, "").strip() or None
+        client: AsyncAnthropic = sdk.AsyncAnthropic(api_key=key, base_url=self._base_url, max_retries=0, timeout=self._timeout, http_client=http_client)
         return client
 
     async def _body(self, question: Question, *, cold: bool) -> bytes | Failure:
@@ -110,10 +119,16 @@ class MessagesClient:
             return Failure("the grading model's client is closed", "closed")
         async with self._client.messages.with_streaming_response.create(**self._request(question, cold=cold)) as response:
             body = bytearray()
-            async for chunk in response.iter_bytes():
-                body += chunk
-                if len(body) > MAX_BODY_BYTES:
-                    return Failure(f"the grading model's response has more than {MAX_BODY_BYTES} bytes", "too_large", spent=True)
+            try:
+                async for chunk in response.iter_bytes():
+                    body += chunk
+                    if len(body) > MAX_BODY_BYTES:
+                        await response.close()  # reading on then ends with an error, which leaves no generator behind
+            except Exception:
+                if len(body) <= MAX_BODY_BYTES:
+                    raise
+            if len(body) > MAX_BODY_BYTES:
+                return Failure(f"the grading model's response has more than {MAX_BODY_BYTES} bytes", "too_large", spent=True)
             return bytes(body)
 
     def _request(self, question: Question, *, cold: bool) -> dict[str, Any]:
@@ -137,7 +152,7 @@ class MessagesClient:
         if isinstance(error, sdk.APITimeoutError):
             return Failure(f"the grading model did not answer within {self._timeout:g} s", "timeout", "timeout", spent=True)
         if type(error.__cause__).__name__ == "LocalProtocolError":
-            return Failure("the request to the grading model could not be built: its key or base URL holds a character that HTTP refuses", "request", works=True)
+            return Failure("the request to the grading model could not be built: a header or its base URL holds a character that HTTP refuses", "request", works=True)
         if isinstance(error, sdk.APIConnectionError) or type(error).__module__.startswith("httpx"):
             return Failure("the connection to the grading model failed or was cut", "connection", retried=True, spent=True)
         if isinstance(error, TypeError) and "authentication" in str(error):
