@@ -11,7 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from attest_otel.attributes import CONFIG_ENV
 from attest_otel.cases import Case, check_unique, load_cases
@@ -77,6 +86,7 @@ class Limits(Settings):
     max_run_bytes: int = Field(default=16_777_216, ge=1_024)
     max_total_bytes: int = Field(default=134_217_728, ge=1_024)
     max_queue_runs: int = Field(default=2_048, ge=1)
+    max_model_runs: int = Field(default=128, ge=1)
     max_decided_runs: int = Field(default=1_000, ge=1)
     max_findings: int = Field(default=1_000, ge=1)
     max_events_per_span: int = Field(default=100, ge=1, le=128)

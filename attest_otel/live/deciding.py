@@ -189,7 +189,7 @@ class Decider:
 def _job(run: Run) -> Job:
     records = [record for node in run.nodes.values() for record in node.records]
     spans: list[ReadableSpan] = [span for node in run.nodes.values() for span in node.kept]
-    return Job(run, (*records, *_open_above(run)), tuple(spans), tuple(run.incomplete()), run.revision, run.ended_at)
+    return Job(run, (*records, *_open_above(run)), tuple(spans), tuple(run.incomplete()), run.revision, run.ended_at, run.size)
 
 
 def _open_above(run: Run) -> list[SpanRecord]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from attest_otel.checks import run_one, unchecked
 from attest_otel.checks.repetition import side_effects
@@ -68,6 +68,19 @@ class Graded:
     scored: frozenset[str] = frozenset()
 
 
+class Reader(Protocol):
+    """A model that reads graded runs, in its own time."""
+
+    def has_room(self, size: int) -> bool:
+        """Return whether a run of about `size` bytes may wait for it."""
+
+    def turned_away(self) -> list[CheckResult]:
+        """Return the results of a run there was no room for."""
+
+    def ask(self, graded: Graded) -> None:
+        """Queue a run's questions; never blocks."""
+
+
 class Grader:
     """Grades jobs.
 
@@ -77,7 +90,7 @@ class Grader:
         on_graded: called in the lane's thread with each report before the sinks get it; `final` is
             False while a model still reads. False from it keeps the report back.
         on_fault: called with the name of a sink and what went wrong.
-        ask_model: hands a graded run to the model's loop, None without a model.
+        model: what reads graded runs afterwards, None without a model.
     """
 
     def __init__(
@@ -87,7 +100,7 @@ class Grader:
         *,
         on_graded: Callable[[Graded, bool], bool],
         on_fault: Callable[[str, str], None],
-        ask_model: Callable[[Graded], None] | None = None,
+        model: Reader | None = None,
         clock: Callable[[], float] = time.monotonic,
         build: Build = rebuild,
     ) -> None:
@@ -97,7 +110,7 @@ class Grader:
         self._conversations = Conversations(self._limits.max_conversations)
         self._on_graded = on_graded
         self._on_fault = on_fault
-        self._ask_model = ask_model
+        self._model = model
         self._clock = clock
         self._build = build
 
@@ -121,9 +134,13 @@ class Grader:
             yield self._step("remembering the run", partial(self._remember, view.value))
         if built.fault is not None:
             graded.results.append(unchecked("coverage", f"the run was not rebuilt: {built.fault}"))
-        yield from self._send(graded, final=self._ask_model is None)
-        if self._ask_model is not None:
-            self._ask_model(graded)
+        model = self._model if self._model is not None and self._model.has_room(job.size) else None
+        if self._model is not None and model is None:
+            graded.results = merge_results(graded.results, self._model.turned_away())
+        yield from self._send(graded, final=model is None)
+        if model is not None:
+            graded.job = replace(job, records=())  # what waits for a model holds no more than it needs
+            model.ask(graded)
 
     def finish(self, graded: Graded, added: Sequence[CheckResult]) -> Work:
         """Add what the model found and send everything."""

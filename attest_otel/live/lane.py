@@ -83,7 +83,7 @@ class Lane:
         self._thread: threading.Thread | None = None
         self._parked: tuple[Work | None, Outcome | None] = (None, None)
         self._stuck: dict[str, threading.Thread] = {}
-        self._closed = False
+        self._closed = self._halted = False
 
     @property
     def pending(self) -> int:
@@ -125,6 +125,16 @@ class Lane:
         """Stop when the queue is empty; what is running may end as it likes."""
         self._closed = True
         self._queue.put(None)
+
+    def halt(self, timeout: float) -> None:
+        """End the thread at the next step and wait for it, `timeout` seconds.
+
+        A thread that is inside a library of C++ when the interpreter ends takes the process's own exit code with it.
+        """
+        self._halted = True
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
 
     def drop_queued(self) -> list[Work]:
         """Take what has not begun out of the queue."""
@@ -177,7 +187,7 @@ class Lane:
                 self._faults.say("grading_failed", "a run could not be graded", error)
                 break
             outcome = self._perform(work, step)
-            if outcome is None:
+            if outcome is None or self._halted:
                 return False
             if time.perf_counter() - slice_start > SLICE_SECONDS and self.pending <= self._hurry_above:
                 time.sleep(PAUSE_SECONDS)  # the agent's threads come first

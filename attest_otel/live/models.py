@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from attest_otel.checks import unchecked
+from attest_otel.config import Limits
 from attest_otel.findings import CheckResult
 from attest_otel.live.faults import Counter, FaultLog
 from attest_otel.live.grading import Graded
@@ -28,21 +29,25 @@ Done = Callable[[Graded, Sequence[CheckResult]], None]
 class ModelLoop:
     """Runs `checks(graded)` for one graded run after another, many at once.
 
+    What waits is bounded by number and by bytes: a model that can't keep up must not fill the memory, nor
+    slow every collection of garbage. Runs beyond that are unchecked, and counted as a fault.
+
     Args:
         checks: the judge's; it bounds how many questions it asks at a time.
         names: the checks that are unchecked when it fails or is late.
         on_done: called from the loop with what was added; must not block.
     """
 
-    def __init__(self, checks: AskModel, names: Sequence[str], deadline_seconds: float, on_done: Done, faults: FaultLog) -> None:
+    def __init__(self, checks: AskModel, names: Sequence[str], limits: Limits, on_done: Done, faults: FaultLog) -> None:
         self._checks = checks
         self._names = tuple(names)
-        self._deadline = deadline_seconds
+        self._deadline = limits.evaluation_deadline_seconds
+        self._max_runs, self._max_bytes = limits.max_model_runs, limits.max_total_bytes // 4
         self._on_done = on_done
         self._faults = faults
         self._queue: SimpleQueue[Graded | None] = SimpleQueue()
         self._asked, self._answered = Counter(), Counter()
-        self._waiting: dict[int, None] = {}
+        self._waiting: dict[int, int] = {}
         self._thread: threading.Thread | None = None
 
     @property
@@ -54,10 +59,20 @@ class ModelLoop:
         """Return whether a run waits for the model."""
         return root_key in self._waiting
 
+    def has_room(self, size: int) -> bool:
+        """Return whether one more run, of about `size` bytes, may wait."""
+        sizes = list(self._waiting.values())
+        return len(sizes) < self._max_runs and (not sizes or sum(sizes) + size <= self._max_bytes)
+
+    def turned_away(self) -> list[CheckResult]:
+        """Count a run there was no room for; return its checks, unchecked."""
+        self._faults.say("model_queue_full", "the grading model can't keep up: runs are unchecked by it (limits.max_model_runs)")
+        return self._none("too many runs wait for the grading model (limits.max_model_runs)")
+
     def ask(self, graded: Graded) -> None:
         """Queue a run's questions; never blocks."""
         self._asked.add()
-        self._waiting[graded.job.run.root_key] = None
+        self._waiting[graded.job.run.root_key] = graded.job.size
         self._queue.put(graded)
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="attest-model", daemon=True)
@@ -109,6 +124,6 @@ class ModelLoop:
         return [unchecked(name, reason) for name in self._names]
 
 
-def model_loop(checks: AskModel | None, names: Sequence[str], deadline: float, on_done: Done, faults: FaultLog) -> ModelLoop | None:
+def model_loop(checks: AskModel | None, names: Sequence[str], limits: Limits, on_done: Done, faults: FaultLog) -> ModelLoop | None:
     """Return the loop for a judge's checks, or None where there is no judge."""
-    return None if checks is None else ModelLoop(checks, names, deadline, on_done, faults)
+    return None if checks is None else ModelLoop(checks, names, limits, on_done, faults)

@@ -26,6 +26,7 @@ from attest_otel.live.worker import Worker
 from attest_otel.report import Report
 
 MAX_ANSWERS = 16
+LAST_STEP_SECONDS = 0.05
 UNGRADED = "the process shut down before the run was graded"
 STOPPED = "the pipeline was shut down"
 
@@ -55,13 +56,13 @@ class Pipeline:
         self._answers: deque[tuple[int, Report | str]] = deque(maxlen=MAX_ANSWERS)
         self._last_success: float | None = None
         self._began = clock()
-        self._model = model_loop(model_checks_of(attest, model_checks), names_unchecked(attest, model_checks), self._limits.evaluation_deadline_seconds, self._model_answered, faults)
+        self._model = model_loop(model_checks_of(attest, model_checks), names_unchecked(attest, model_checks), self._limits, self._model_answered, faults)
         self._grader = Grader(
             attest,
             sinks,
             on_graded=self._on_graded,
             on_fault=self._sink_failed,
-            ask_model=self._model.ask if self._model is not None else None,
+            model=self._model,
             clock=clock,
         )
 
@@ -153,6 +154,7 @@ class Pipeline:
             self._close_model(ends - timeout * 0.2)
             self._give_up(ends)
         self._lane.close()
+        self._lane.halt(min(max(ends - self._clock(), 0.0), LAST_STEP_SECONDS))
         self.worker.stop(max(ends - self._clock(), 0.0))
 
     def _on_round(self, now: float) -> float | None:

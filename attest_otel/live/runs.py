@@ -102,7 +102,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run to grade: its records in any order, and what is missing from them."""
+    """One run to grade: its records in any order, what is missing from them, and about how many bytes it holds."""
 
     run: Run
     records: tuple[SpanRecord, ...]
@@ -110,6 +110,7 @@ class Job:
     incomplete: tuple[str, ...]
     revision: int
     ended_at: float | None
+    size: int = 0
 
     @property
     def unsampled(self) -> bool:
