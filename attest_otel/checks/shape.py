@@ -47,6 +47,9 @@ def is_surely_fine(value: Any, shape: Shape | None) -> bool:
         return False
     if kind is dict:
         keys = shape.keys
-        return all(key in keys and is_surely_fine(child, keys[key]) for key, child in value.items())
+        for key, child in value.items():
+            if key not in keys or not is_surely_fine(child, keys[key]):
+                return False
+        return True
     items = shape.items
     return kind is list and all(is_surely_fine(child, items) for child in value)

@@ -66,32 +66,37 @@ def unrecovered_errors(view: RunView) -> list[Call]:
 
 
 def find_recoveries(view: RunView) -> dict[int, Recovery]:
-    """Return how each recovered error was recovered, by call index."""
-    failed = [call for call in view.calls if call.outcome.is_error]
-    if not failed:
-        return {}
-    succeeded: dict[str, list[Call]] = defaultdict(list)
-    by_arguments: dict[tuple[str, str], list[Call]] = defaultdict(list)
+    """Return how each recovered error was recovered, by call index; worked out once a run."""
+    found: dict[int, Recovery] | None = view.shared.get("recoveries")
+    if found is None:
+        failed = [call for call in view.calls if call.outcome.is_error]
+        found = view.shared["recoveries"] = _recoveries(view, failed) if failed else {}
+    return found
+
+
+def _recoveries(view: RunView, failed: list[Call]) -> dict[int, Recovery]:
+    succeeded: dict[object, list[Call]] = defaultdict(list)
     for call in view.calls:
         if call.succeeded:
             succeeded[call.name].append(call)
             if _scoped(call):
-                by_arguments[call.name, call.canonical_arguments].append(call)
+                succeeded[call.name, call.canonical_arguments].append(call)
     indexes: dict[object, LaterIndex] = {}
 
-    def first_later(call: Call, key: object, calls: list[Call]) -> int | None:
+    def first_later(call: Call, key: object) -> int | None:
+        if key not in succeeded:
+            return None
         if key not in indexes:
-            indexes[key] = LaterIndex(calls)
+            indexes[key] = LaterIndex(succeeded[key])
         return indexes[key].first_after(call)
 
     found: dict[int, Recovery] = {}
     for call in failed:
-        key = (call.name, call.canonical_arguments)
-        retried = first_later(call, key, by_arguments[key]) if _scoped(call) else first_later(call, call.name, succeeded[call.name])
+        retried = first_later(call, (call.name, call.canonical_arguments) if _scoped(call) else call.name)
         if retried is not None:
             found[call.index] = Recovery("retried", view.calls[retried].step)
             continue
-        stand_ins = [first_later(call, name, succeeded[name]) for name in view.tool_fallbacks.get(call.name, ())]
+        stand_ins = [first_later(call, name) for name in view.tool_fallbacks.get(call.name, ())]
         later = [index for index in stand_ins if index is not None]
         if later:
             found[call.index] = Recovery("fallback", view.calls[min(later)].step)
@@ -111,21 +116,20 @@ def _is_allowed(view: RunView, call: Call) -> bool:
 
 def _grade(view: RunView, call: Call, recovery: Recovery | None, reading: Reading | None) -> Finding:
     reading = reading or _UNREAD
+    outcome = call.outcome
     metadata: dict[str, Any] = {
         "allowed": _is_allowed(view, call),
-        "recovery": _recovery_name(call, recovery, reading),
+        "recovery": _recovery_name(recovery, reading) if outcome.is_error else None,
         "recovered_at": recovery.step if recovery else None,
         "appropriate": reading.appropriate,
     }
-    if call.outcome.source is not None:
-        metadata["error_source"] = call.outcome.source
+    if outcome.source is not None:
+        metadata["error_source"] = outcome.source
     severity, verdict, reason, evidence = _verdict(call, recovery, reading, metadata)
     return make_finding(NAME, severity, verdict, reason, subject=call.name, step=call.step, evidence=evidence, metadata=metadata)
 
 
-def _recovery_name(call: Call, recovery: Recovery | None, reading: Reading) -> str | None:
-    if not call.outcome.is_error:
-        return None
+def _recovery_name(recovery: Recovery | None, reading: Reading) -> str:
     return recovery.kind if recovery else reading.answer or "unchecked"
 
 

@@ -7,10 +7,9 @@ which evidence said so). Parsing happens once, on first use. Pure: no clock, no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from attest_otel import strict_json
 from attest_otel.cases import Case
@@ -20,6 +19,22 @@ from attest_otel.config import AgentConfig, AttestConfig
 from attest_otel.trajectory import Tool, ToolCall, Trajectory
 
 EMPTY_RAW = frozenset({"", "null"})
+
+_Owner = TypeVar("_Owner")
+_Value = TypeVar("_Value")
+
+
+class once(Generic[_Owner, _Value]):  # noqa: N801  # reads as the decorator it is
+    """A property worked out on first use: `functools.cached_property` without its lock, which costs more than the work."""
+
+    def __init__(self, work: Callable[[_Owner], _Value]) -> None:
+        self._work = work
+        self.__doc__ = work.__doc__
+
+    def __get__(self, instance: _Owner, owner: type[_Owner]) -> _Value:
+        value = self._work(instance)
+        instance.__dict__[self._work.__name__] = value
+        return value
 
 
 class Call:
@@ -42,7 +57,7 @@ class Call:
         """True unless the tool is declared read-only: an undeclared tool is treated as side-effecting."""
         return self.side_effecting is not False
 
-    @cached_property
+    @once
     def parsed(self) -> strict_json.Parsed | None:
         """The arguments as the model emitted them, strictly parsed; None when none were recorded.
 
@@ -63,7 +78,7 @@ class Call:
             return None
         return parsed.value
 
-    @cached_property
+    @once
     def canonical_arguments(self) -> str:
         """The key under which equal arguments are counted; unreadable text is its own key."""
         parsed = self.parsed
@@ -73,7 +88,7 @@ class Call:
             return f"text:{self.call.arguments_raw}"
         return strict_json.canonical(parsed.value)
 
-    @cached_property
+    @once
     def outcome(self) -> Outcome:
         """Whether the call is an error, and which evidence said so."""
         return decide_outcome(self.call, self.tool, text_only=self._text_only)
@@ -93,12 +108,12 @@ class RunView:
     case: Case | None = None
     history: tuple[SideEffect, ...] = ()
 
-    @cached_property
+    @once
     def agent_config(self) -> AgentConfig:
         """The settings of the run's own agent."""
         return self.config.agent(self.run.agent)
 
-    @cached_property
+    @once
     def tools(self) -> Mapping[str, Tool]:
         """The declared tools by name: the run's own, else the configuration's for a tool the run doesn't declare."""
         tools = {tool.name: tool for tool in self.agent_config.tools or ()}
@@ -107,18 +122,18 @@ class RunView:
             tools[tool.name] = tool if declared is None else _merged(tool, declared)
         return tools
 
-    @cached_property
+    @once
     def allowed_tools(self) -> frozenset[str] | None:
         """The tools the run may call; None allows all."""
         allowed = self.run.allowed_tools if self.run.allowed_tools is not None else self.agent_config.allowed_tools
         return None if allowed is None else frozenset(allowed)
 
-    @cached_property
+    @once
     def tool_fallbacks(self) -> Mapping[str, list[str]]:
         """For each tool, the tools that can stand in for it."""
         return {**self.agent_config.tool_fallbacks, **self.run.tool_fallbacks}
 
-    @cached_property
+    @once
     def calls(self) -> list[Call]:
         """The recorded calls in step order."""
         text_only = self.config.error_detection == "text"
@@ -130,7 +145,7 @@ class RunView:
                 found.append(Call(len(found), number, step.tool_call, tool, agent, text_only))
         return found
 
-    @cached_property
+    @once
     def user_words(self) -> list[str]:
         """What the user said and gave: the task, the other turns the source shows (`metadata.user_turns`), uploaded text."""
         turns = self.run.metadata.get("user_turns")
@@ -138,7 +153,7 @@ class RunView:
         uploads = [a.text for a in self.run.artifacts if a.source == "user_upload" and a.text is not None]
         return [*([self.run.task] if self.run.task is not None else []), *said, *uploads]
 
-    @cached_property
+    @once
     def shared(self) -> dict[str, Any]:
         """What one check worked out about the run and another reads, by name."""
         return {}
