@@ -8,7 +8,9 @@ agent's own wording (reasons, subjects, messages) and thinking; the programs giv
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -101,8 +103,9 @@ def _is_own_wording(name: str) -> bool:
 
 
 def _asked(path: str, name: str, value: Any) -> Asked | None:
-    if isinstance(value, int | float):
-        return Asked(path, value, "number", ()) if abs(value) > SMALL_NUMBER else None
+    if isinstance(value, int | float | Decimal):
+        is_finite = isinstance(value, int) or math.isfinite(value)
+        return Asked(path, value, "number", ()) if is_finite and abs(value) > SMALL_NUMBER else None
     text = str(value).strip()
     if len(text) > _OPAQUE_CHARS or " " in text or "\n" in text:
         return _in_text(path, name, value, text)

@@ -80,6 +80,20 @@ def test_what_is_not_asked_about(arguments: dict[str, Any]) -> None:
     assert verdicts(run_of(arguments)) == ["grounded"]
 
 
+@pytest.mark.parametrize(
+    ("literal", "text", "verdict"),
+    [
+        ("4200.0", "total 4200", "grounded"), ("4.2e3", "total $42.00", "grounded"), ("42.5", "42,50 EUR", "grounded"), ("4200", "4200.0", "grounded"),
+        ("4200.0", "total 17", "ungrounded"), ("1e400", "total 17", "grounded"), ("9e-400", "total 17", "grounded"), ("1e999999", "17", "grounded"),
+        ("NaN", "total 17", "grounded"), ("9" * 400, "17", "ungrounded"),
+    ],
+)  # fmt: skip
+def test_a_number_as_the_model_wrote_it(literal: str, text: str, verdict: str) -> None:
+    """A number of the raw text is looked for by its value, however it is spelled; one that no float holds is left to `arguments`."""
+    calls = [ToolCall(name="read", output=text), ToolCall(name="act", arguments_raw=f'{{"value": {literal}}}', output="ok")]
+    assert verdicts(Trajectory(task="Help me.", tools=TOOLS, steps=[Step(tool_call=call) for call in calls])) == [verdict]
+
+
 def test_a_computed_value_is_grounded() -> None:
     """A sum, a difference or a small multiple of numbers seen lately is computed."""
     for total in (430, 170, 600):
