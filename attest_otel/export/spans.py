@@ -29,6 +29,7 @@ from attest_otel.export.events import MAX_NAME_CHARS, Found, event_attributes, w
 from attest_otel.export.unsampled import asking_to_keep, is_kept, sampled_context
 from attest_otel.redaction import Redactor
 from attest_otel.report import Report, package_version
+from attest_otel.span_ids import with_own_ids
 
 MAX_LINKS = 64
 MAX_BLOCKING = 32
@@ -41,7 +42,7 @@ class EvaluationSpans:
     """
 
     def __init__(self, tracer_provider: TracerProvider, limits: Limits, redactor: Redactor, unsampled: Unsampled = "none") -> None:
-        self._tracer = tracer_provider.get_tracer(names.EVALUATION_SCOPE, package_version())
+        self._tracer = with_own_ids(tracer_provider.get_tracer(names.EVALUATION_SCOPE, package_version()))
         self._limits = limits
         self._redactor = redactor
         self._unsampled: Unsampled = unsampled

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from opentelemetry import trace
 
 from attest_otel.attributes import CAPTURE_ENV, RECORD_SCOPE
 from attest_otel.config import Capture
 from attest_otel.redaction import Redactor
+from attest_otel.span_ids import with_own_ids
 
 _FROM_ENVIRONMENT: dict[str, Capture] = {
     "no_content": "off",
@@ -35,7 +37,12 @@ class RecorderSettings:
 
     def tracer(self) -> trace.Tracer:
         """Return the tracer that agent and tool spans are made with."""
-        return trace.get_tracer(RECORD_SCOPE, tracer_provider=self.tracer_provider)
+        return trace.get_tracer(RECORD_SCOPE) if self.tracer_provider is None else self._own_tracer
+
+    @cached_property
+    def _own_tracer(self) -> trace.Tracer:
+        """Made once: the SDK changes the process's warning filters for every tracer it makes."""
+        return with_own_ids(trace.get_tracer(RECORD_SCOPE, tracer_provider=self.tracer_provider))
 
     def shown(self, text: str) -> str | None:
         """Return what a span may show of a content value, or None for nothing."""
