@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -58,6 +57,11 @@ def said(value: str) -> Answer:
 NONE = Answer(None, "the budget of 1 calls a run is used up", "budget")
 
 
+def names_in(folder: Path) -> list[str]:
+    """The files of a folder."""
+    return [path.name for path in folder.iterdir()]
+
+
 async def recorded(path: Path, told: Told, *questions: Question) -> list[Answer]:
     judge = RecordingJudge(told, path)
     session = judge.session("r")
@@ -83,7 +87,7 @@ async def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     path.chmod(0o644)
     await recorded(path, Told(said("yes")), question())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert os.listdir(tmp_path) == [path.name]
+    assert names_in(tmp_path) == [path.name]
 
 
 async def test_answers_come_again(tmp_path: Path) -> None:
