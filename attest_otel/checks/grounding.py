@@ -39,14 +39,23 @@ class Evidence:
         self._words: set[bytes] = set()
         self._fixed: frozenset[bytes] = frozenset()
         self._unread: list[str] = []
+        self._unnumbered: list[str] = []
+        self._numbers: dict[Decimal, int] = {}
+        self._numbered = 0
         self._chunks: list[str] = []
         self._found: set[str] = set()
         self._left = MAX_SEARCHED_CHARS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no text was added yet."""
+        return not self._chunks
 
     def add(self, text: str) -> None:
         """Add text that the agent has seen; its words are read when a value is not among those read before."""
         low = _plain(text)
         self._unread.append(low)
+        self._unnumbered.append(low)
         self._chunks.append(low)
         while len(self._chunks) > 1 and len(self._chunks[-2]) <= len(self._chunks[-1]):
             last = self._chunks.pop()
@@ -55,7 +64,8 @@ class Evidence:
     def add_fixed(self, text: str) -> None:
         """Add text that many runs share (a system prompt): its words are worked out once."""
         low, words = _shared_words(text)
-        self._fixed |= words
+        self._fixed = self._fixed | words if self._fixed else words
+        self._unnumbered.append(low)
         self._chunks.append(low)
 
     def holds(self, spelling: str) -> bool:
@@ -73,13 +83,17 @@ class Evidence:
 
     def recent_numbers(self) -> list[Decimal]:
         """Return the last distinct numbers above ten, newest first."""
-        recent = ""
-        for chunk in reversed(self._chunks):
-            recent = f"{chunk}\n{recent}"[-MAX_RECENT_CHARS:]
-            if len(recent) >= MAX_RECENT_CHARS:
-                break
-        found = dict.fromkeys(Decimal(text.replace(",", ".")) for text in reversed(_NUMBER.findall(recent)))
-        return [number for number in found if number > 10][:MAX_RECENT_NUMBERS]  # noqa: PLR2004
+        for low in self._unnumbered:
+            for match in _NUMBER.finditer(low, max(0, len(low) - MAX_RECENT_CHARS)):
+                number = Decimal(match[0].replace(",", "."))
+                if number > 10:  # noqa: PLR2004
+                    self._numbers.pop(number, None)
+                    self._numbers[number] = self._numbered + match.end()
+            self._numbered += len(low)
+            while len(self._numbers) > MAX_RECENT_NUMBERS:
+                del self._numbers[next(iter(self._numbers))]
+        self._unnumbered.clear()
+        return [number for number, end in reversed(self._numbers.items()) if end > self._numbered - MAX_RECENT_CHARS]
 
     def _has_all(self, words: list[bytes]) -> bool:
         missing = [word for word in words if word not in self._words and word not in self._fixed]

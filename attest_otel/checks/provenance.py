@@ -94,7 +94,8 @@ class _Search:
     def _problems(self, call: Call, values: list[Asked]) -> list[Finding]:
         try:
             missing = [value for value in values if not self._explained(value)]
-            tainted = [value for value in missing if self._holds(self._sources.flagged, value)]
+            flagged = self._sources.flagged
+            tainted = [] if flagged.is_empty else [value for value in missing if self._holds(flagged, value)]
         except SearchLimitError:
             return [_finding(call, "warn", "unchecked", "The run is larger than this check may search.")]
         found = [self._tainted(call, value) for value in tainted]
