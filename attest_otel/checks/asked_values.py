@@ -104,8 +104,8 @@ def _is_own_wording(name: str) -> bool:
 
 def _asked(path: str, name: str, value: Any) -> Asked | None:
     if isinstance(value, int | float | Decimal):
-        is_finite = isinstance(value, int) or math.isfinite(value)
-        return Asked(path, value, "number", ()) if is_finite and abs(value) > SMALL_NUMBER else None
+        is_held = isinstance(value, int) or math.isfinite(value)
+        return Asked(path, value, "number", ()) if is_held and not -SMALL_NUMBER <= value <= SMALL_NUMBER else None
     text = str(value).strip()
     if len(text) > _OPAQUE_CHARS or " " in text or "\n" in text:
         return _in_text(path, name, value, text)
