@@ -84,7 +84,11 @@ class Attempts:
             if waiting > 0:
                 if not await self._wait(waiting, ends):
                     self._means.telemetry.count("rate")
-                    return Ended(Answer(None, f"the grading model's API asked to wait longer than {self._limit}", "rate"))
+                    return Ended(
+                        Answer(
+                            None, f"the grading model's API asked to wait longer than {self._limit}", "rate"
+                        )
+                    )
                 continue
             got = await self._request(client, question, ends)
             if isinstance(got, Ended):
@@ -96,7 +100,14 @@ class Attempts:
             if not got.retried or failed >= self._means.config.max_retries:
                 return Ended(Answer(None, got.reason, got.limit), works=got.works)
             if not await self._wait(backoff_seconds(failed, got.retry_after, self._means.jitter()), ends):
-                return Ended(Answer(None, f"{got.reason}, and asking again would take longer than {self._limit}", got.limit), works=got.works)
+                return Ended(
+                    Answer(
+                        None,
+                        f"{got.reason}, and asking again would take longer than {self._limit}",
+                        got.limit,
+                    ),
+                    works=got.works,
+                )
             failed += 1
 
     @property
@@ -117,7 +128,9 @@ class Attempts:
             self._means.telemetry.count(reserved.limit)
             return Ended(Answer(None, reserved.reason, reserved.limit))
         with self._means.telemetry.request(question, self._run_id, self._root) as span:
-            got: bytes | Failure = Failure(f"the grading model did not answer within {self._limit}", "timeout", "timeout", spent=True)
+            got: bytes | Failure = Failure(
+                f"the grading model did not answer within {self._limit}", "timeout", "timeout", spent=True
+            )
             with anyio.move_on_after(max(0.0, ends - self._means.clock())):
                 got = await client.send(question)
             if isinstance(got, Failure):
@@ -133,7 +146,11 @@ class Attempts:
         return self._read(message)
 
     def _read(self, message: Message) -> Ended:
-        metadata = {"model": message.model, "input_tokens": message.input_tokens, "output_tokens": message.output_tokens}
+        metadata = {
+            "model": message.model,
+            "input_tokens": message.input_tokens,
+            "output_tokens": message.output_tokens,
+        }
         if message.text is None:
             return Ended(Answer(None, message.reason, "off_menu", metadata), works=True)
         return Ended(Answer(json.loads(message.text), metadata=metadata), message.text, works=True)

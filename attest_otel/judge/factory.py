@@ -13,7 +13,10 @@ from attest_otel.judge.recording import RecordingJudge, ReplayJudge
 
 
 def build_judge(
-    config: JudgeConfig | None = None, *, meter_provider: MeterProvider | None = None, tracer_provider: TracerProvider | None = None
+    config: JudgeConfig | None = None,
+    *,
+    meter_provider: MeterProvider | None = None,
+    tracer_provider: TracerProvider | None = None,
 ) -> Judge:
     """Return the grading model.
 

@@ -48,7 +48,12 @@ def read_message(body: bytes, schema: Mapping[str, Any]) -> Message:
     except UnicodeDecodeError:
         return _broken()
     data = message.value
-    if message.problem is not None or not isinstance(data, dict) or data.get("type") != "message" or not isinstance(data.get("content"), list):
+    if (
+        message.problem is not None
+        or not isinstance(data, dict)
+        or data.get("type") != "message"
+        or not isinstance(data.get("content"), list)
+    ):
         return _broken()
     text, reason = _answer(data, schema)
     usage = data.get("usage")
@@ -58,7 +63,10 @@ def read_message(body: bytes, schema: Mapping[str, Any]) -> Message:
         reason,
         model=_name(data.get("model")),
         response_id=_name(data.get("id")),
-        input_tokens=sum(_count(count.get(name)) for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")),
+        input_tokens=sum(
+            _count(count.get(name))
+            for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        ),
         output_tokens=_count(count.get("output_tokens")),
     )
 
@@ -83,9 +91,16 @@ def _answer(data: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[str | N
     if stop != "end_turn":
         why = _CUT.get(stop) if isinstance(stop, str) else None
         return None, why or "the grading model stopped without ending its answer"
-    blocks = [block for block in data["content"] if not (isinstance(block, dict) and block.get("type") in THOUGHTS)]
+    blocks = [
+        block for block in data["content"] if not (isinstance(block, dict) and block.get("type") in THOUGHTS)
+    ]
     if len(blocks) != 1:
-        return None, "the grading model gave no answer" if not blocks else f"the grading model gave {len(blocks)} answers in place of one"
+        return (
+            None,
+            "the grading model gave no answer"
+            if not blocks
+            else f"the grading model gave {len(blocks)} answers in place of one",
+        )
     block = blocks[0]
     text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
     if not isinstance(text, str):
@@ -95,7 +110,10 @@ def _answer(data: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[str | N
 
 
 def _broken() -> Message:
-    return Message(reason="the grading model's response could not be read: it is no message of the Messages API", broken=True)
+    return Message(
+        reason="the grading model's response could not be read: it is no message of the Messages API",
+        broken=True,
+    )
 
 
 def _name(value: Any) -> str | None:
@@ -103,4 +121,8 @@ def _name(value: Any) -> str | None:
 
 
 def _count(value: Any) -> int:
-    return min(value, MAX_TOKENS_BELIEVED) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return (
+        min(value, MAX_TOKENS_BELIEVED)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0
+        else 0
+    )

@@ -84,7 +84,11 @@ class MessagesClient:
         if self._client is None:
             sdk = await anyio.to_thread.run_sync(importlib.import_module, "anthropic")
             if any(_UNSENDABLE.search(os.environ.get(name, "").strip()) for name in (KEY_ENV, TOKEN_ENV)):
-                return Failure("the API key for the grading model holds a character that HTTP refuses", "unusable_key", "no_model")
+                return Failure(
+                    "the API key for the grading model holds a character that HTTP refuses",
+                    "unusable_key",
+                    "no_model",
+                )
             if self._client is None:
                 self._sdk, self._client = sdk, self._open(sdk)
         return None
@@ -111,24 +115,37 @@ class MessagesClient:
     def _open(self, sdk: Any) -> AsyncAnthropic:
         http_client = sdk.DefaultAsyncHttpxClient(follow_redirects=False)
         key = os.environ.get(KEY_ENV, "").strip() or None
-        client: AsyncAnthropic = sdk.AsyncAnthropic(api_key=key, base_url=self._base_url, max_retries=0, timeout=self._timeout, http_client=http_client)
+        client: AsyncAnthropic = sdk.AsyncAnthropic(
+            api_key=key,
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=self._timeout,
+            http_client=http_client,
+        )
         return client
 
     async def _body(self, question: Question, *, cold: bool) -> bytes | Failure:
         if self._client is None:
             return Failure("the grading model's client is closed", "closed")
-        async with self._client.messages.with_streaming_response.create(**self._request(question, cold=cold)) as response:
+        async with self._client.messages.with_streaming_response.create(
+            **self._request(question, cold=cold)
+        ) as response:
             body = bytearray()
             try:
                 async for chunk in response.iter_bytes():
                     body += chunk
                     if len(body) > MAX_BODY_BYTES:
-                        await response.close()  # reading on then ends with an error, which leaves no generator behind
+                        # Reading on then ends with an error, which leaves no generator behind.
+                        await response.close()
             except Exception:
                 if len(body) <= MAX_BODY_BYTES:
                     raise
             if len(body) > MAX_BODY_BYTES:
-                return Failure(f"the grading model's response has more than {MAX_BODY_BYTES} bytes", "too_large", spent=True)
+                return Failure(
+                    f"the grading model's response has more than {MAX_BODY_BYTES} bytes",
+                    "too_large",
+                    spent=True,
+                )
             return bytes(body)
 
     def _request(self, question: Question, *, cold: bool) -> dict[str, Any]:
@@ -150,13 +167,32 @@ class MessagesClient:
         if isinstance(error, sdk.APIStatusError):
             return self._refused(error.status_code, error.response.headers, error.body, cold=cold)
         if isinstance(error, sdk.APITimeoutError):
-            return Failure(f"the grading model did not answer within {self._timeout:g} s", "timeout", "timeout", spent=True)
+            return Failure(
+                f"the grading model did not answer within {self._timeout:g} s",
+                "timeout",
+                "timeout",
+                spent=True,
+            )
         if type(error.__cause__).__name__ == "LocalProtocolError":
-            return Failure("the request to the grading model could not be built: a header or its base URL holds a character that HTTP refuses", "request", works=True)
+            return Failure(
+                "the request to the grading model could not be built: a header or its base URL holds a character that HTTP refuses",
+                "request",
+                works=True,
+            )
         if isinstance(error, sdk.APIConnectionError) or type(error).__module__.startswith("httpx"):
-            return Failure("the connection to the grading model failed or was cut", "connection", retried=True, spent=True)
+            return Failure(
+                "the connection to the grading model failed or was cut",
+                "connection",
+                retried=True,
+                spent=True,
+            )
         if isinstance(error, TypeError) and "authentication" in str(error):
-            return Failure("there is no API key for the grading model: ANTHROPIC_API_KEY is not set", "no_key", "no_model", works=True)
+            return Failure(
+                "there is no API key for the grading model: ANTHROPIC_API_KEY is not set",
+                "no_key",
+                "no_model",
+                works=True,
+            )
         return Failure(f"asking the grading model failed: {type(error).__name__}", type(error).__name__)
 
     def _refused(self, status: int, headers: Mapping[str, str], body: object, *, cold: bool) -> Failure:

@@ -30,7 +30,20 @@ from attest_otel.judge.question import Question
 from attest_otel.report import package_version
 
 PROVIDER = "anthropic"
-OUTCOMES = ("ok", "off_menu", "refused", "rate_limited", "timeout", "error", "cancelled", "cached", "budget", "rate", "breaker", "sampling")
+OUTCOMES = (
+    "ok",
+    "off_menu",
+    "refused",
+    "rate_limited",
+    "timeout",
+    "error",
+    "cancelled",
+    "cached",
+    "budget",
+    "rate",
+    "breaker",
+    "sampling",
+)
 """What became of a request: ok, off_menu, refused (temperature), rate_limited (429), timeout, error,
 cancelled (given up by whoever asked); and of questions for which no request was made: cached, budget, rate, breaker, sampling."""
 
@@ -40,13 +53,19 @@ DIRECTIONS = ("input", "output")
 class JudgeTelemetry:
     """Makes the spans and counts of one grading model. Thread-safe."""
 
-    def __init__(self, model: str, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None) -> None:
+    def __init__(
+        self, model: str, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
+    ) -> None:
         self._model = model
         version = package_version()
         self._tracer = get_tracer(names.JUDGE_SCOPE, version, tracer_provider)
         meter = get_meter(names.JUDGE_SCOPE, version, meter_provider)
-        self._requests = meter.create_counter(names.METRIC_JUDGE_REQUESTS, "{request}", "Questions for the grading model, by outcome.")
-        self._tokens = meter.create_counter(names.METRIC_JUDGE_TOKENS, "{token}", "Tokens the grading model read and wrote.")
+        self._requests = meter.create_counter(
+            names.METRIC_JUDGE_REQUESTS, "{request}", "Questions for the grading model, by outcome."
+        )
+        self._tokens = meter.create_counter(
+            names.METRIC_JUDGE_TOKENS, "{token}", "Tokens the grading model read and wrote."
+        )
         for outcome in OUTCOMES:
             self.count(outcome, 0)
         for direction in DIRECTIONS:
@@ -57,7 +76,9 @@ class JudgeTelemetry:
         self._requests.add(number, {names.REQUEST_MODEL: self._model, names.OUTCOME: outcome})
 
     @contextmanager
-    def request(self, question: Question, run_id: str | None, root: SpanContext | None) -> Iterator[RequestSpan]:
+    def request(
+        self, question: Question, run_id: str | None, root: SpanContext | None
+    ) -> Iterator[RequestSpan]:
         """Open the span of one request; the current span of the caller stays what it is."""
         attributes = {
             names.OPERATION_NAME: names.CHAT,
@@ -67,7 +88,9 @@ class JudgeTelemetry:
             **({names.RUN_ID: run_id} if run_id is not None else {}),
         }
         links = [Link(root)] if root is not None and root.is_valid else []
-        span = self._tracer.start_span(f"{names.CHAT} {self._model}", Context(), SpanKind.CLIENT, attributes, links)
+        span = self._tracer.start_span(
+            f"{names.CHAT} {self._model}", Context(), SpanKind.CLIENT, attributes, links
+        )
         made = RequestSpan(self, span)
         try:
             yield made
@@ -101,14 +124,21 @@ class RequestSpan:
         known = {names.RESPONSE_MODEL: message.model, names.RESPONSE_ID: message.response_id}
         self._span.set_attributes({name: value for name, value in known.items() if value is not None})
         if not message.broken:
-            self._span.set_attributes({names.USAGE_INPUT_TOKENS: message.input_tokens, names.USAGE_OUTPUT_TOKENS: message.output_tokens})
+            self._span.set_attributes(
+                {
+                    names.USAGE_INPUT_TOKENS: message.input_tokens,
+                    names.USAGE_OUTPUT_TOKENS: message.output_tokens,
+                }
+            )
         if message.text is None:
             self._error("broken_response" if message.broken else "off_menu", message.reason)
 
     def refused(self, failure: Failure) -> None:
         """Note a request that got no message."""
         outcomes = {"rate": "rate_limited", "timeout": "timeout"}
-        self._telemetry.count("refused" if failure.error_type == "temperature" else outcomes.get(failure.limit, "error"))
+        self._telemetry.count(
+            "refused" if failure.error_type == "temperature" else outcomes.get(failure.limit, "error")
+        )
         self._error(failure.error_type, failure.reason)
 
     def given_up(self) -> None:

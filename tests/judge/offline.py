@@ -33,7 +33,14 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return KEY
 
 
-def question(key: str = "k1", *, kind: str = "tool_use.answer", user: str = "data", version: str = "1", max_tokens: int = 100) -> Question:
+def question(
+    key: str = "k1",
+    *,
+    kind: str = "tool_use.answer",
+    user: str = "data",
+    version: str = "1",
+    max_tokens: int = 100,
+) -> Question:
     """A question that is answered with yes or no."""
     return Question(kind, version, "Answer yes or no.", user, SCHEMA, key, max_tokens)
 
@@ -55,7 +62,9 @@ class StillTime:
         self.now += seconds
 
 
-def judge_at(base_url: str, time: StillTime | None = None, *, jitter: float = 1.0, **settings: Any) -> AnthropicJudge:
+def judge_at(
+    base_url: str, time: StillTime | None = None, *, jitter: float = 1.0, **settings: Any
+) -> AnthropicJudge:
     """The real judge on a server of the test's, in a time of the test's."""
     time = time or StillTime()
     config = JudgeConfig.model_validate({"base_url": base_url, **settings})

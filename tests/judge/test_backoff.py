@@ -9,7 +9,22 @@ from attest_otel.judge.backoff import backoff_seconds, is_retried, retry_after_s
 SENT = "Tue, 01 Dec 2026 10:00:00 GMT"
 
 
-@pytest.mark.parametrize(("status", "retried"), [(408, True), (409, True), (429, True), (500, True), (503, True), (529, True), (400, False), (401, False), (403, False), (404, False), (413, False)])
+@pytest.mark.parametrize(
+    ("status", "retried"),
+    [
+        (408, True),
+        (409, True),
+        (429, True),
+        (500, True),
+        (503, True),
+        (529, True),
+        (400, False),
+        (401, False),
+        (403, False),
+        (404, False),
+        (413, False),
+    ],
+)
 def test_which_statuses_are_asked_again(status: int, retried: bool) -> None:
     """What may pass by itself: 408, 409, 429 and the server's own faults; unless the server says no."""
     assert is_retried(status, {}) is retried

@@ -31,9 +31,21 @@ def budgets(time: StillTime, **limits: int) -> Budgets:
         ({"max_calls_per_run": 2}, "budget", "the budget of 2 calls a run is used up"),
         ({"max_calls_per_minute": 2}, "rate", "the budget of 2 calls a minute is used up"),
         ({"max_calls_per_day": 2}, "budget", "the budget of 2 calls a day is used up"),
-        ({"max_tokens_per_run": 25}, "budget", "the budget of 25 tokens a run has too few left for this question"),
-        ({"max_tokens_per_minute": 25}, "rate", "the budget of 25 tokens a minute has too few left for this question"),
-        ({"max_tokens_per_day": 25}, "budget", "the budget of 25 tokens a day has too few left for this question"),
+        (
+            {"max_tokens_per_run": 25},
+            "budget",
+            "the budget of 25 tokens a run has too few left for this question",
+        ),
+        (
+            {"max_tokens_per_minute": 25},
+            "rate",
+            "the budget of 25 tokens a minute has too few left for this question",
+        ),
+        (
+            {"max_tokens_per_day": 25},
+            "budget",
+            "the budget of 25 tokens a day has too few left for this question",
+        ),
     ],
 )
 def test_each_budget_stops_the_third_call(limits: dict[str, int], limit: str, said: str) -> None:
@@ -70,7 +82,9 @@ def test_what_was_used_takes_the_place_of_the_estimate() -> None:
     assert isinstance(made.reserve(run, 1), Shortage)
 
 
-@pytest.mark.parametrize(("limit", "seconds"), [("max_calls_per_minute", MINUTE_SECONDS), ("max_calls_per_day", DAY_SECONDS)])
+@pytest.mark.parametrize(
+    ("limit", "seconds"), [("max_calls_per_minute", MINUTE_SECONDS), ("max_calls_per_day", DAY_SECONDS)]
+)
 def test_a_window_moves_on(limit: str, seconds: float) -> None:
     """After a minute, or a day, and a sixtieth of it, there is room again; not before."""
     time = StillTime()

@@ -34,7 +34,9 @@ pytestmark = [pytest.mark.usefixtures("key"), pytest.mark.anyio]
 )
 async def test_each_budget_ends_the_asking(limits: dict[str, Any], limit: str, said: str) -> None:
     """Two questions are asked; the third is not, and names its limit. An estimate is under 250 tokens."""
-    with MessagesServer([Reply(YES, input_tokens=20, output_tokens=10), Reply(YES, input_tokens=20, output_tokens=100)]) as server:
+    with MessagesServer(
+        [Reply(YES, input_tokens=20, output_tokens=10), Reply(YES, input_tokens=20, output_tokens=100)]
+    ) as server:
         judge = judge_at(server.base_url, None, **limits)
         session = judge.session("r")
         answers = [await session.ask(question(name)) for name in "abc"]
@@ -77,7 +79,9 @@ async def test_the_breaker() -> None:
         failed = [await session.ask(question(f"f{number}")) for number in range(FAILURES)]
         assert {answer.limit for answer in failed} == {"error"}
         open_answer = await session.ask(question("a"))
-        assert open_answer == Answer(None, "the grading model failed 5 times in a row and is left alone for 30 s", "breaker")
+        assert open_answer == Answer(
+            None, "the grading model failed 5 times in a row and is left alone for 30 s", "breaker"
+        )
         assert len(server.requests) == FAILURES
         time.now += PAUSE_SECONDS
         assert (await session.ask(question("a"))).value == {"answer": "yes"}
@@ -85,7 +89,9 @@ async def test_the_breaker() -> None:
         await judge.aclose()
 
 
-@pytest.mark.parametrize("reply", [Failure(400), Failure(413), Reply("nonsense"), Reply(YES, stop_reason="refusal")])
+@pytest.mark.parametrize(
+    "reply", [Failure(400), Failure(413), Reply("nonsense"), Reply(YES, stop_reason="refusal")]
+)
 async def test_what_is_the_question_s_fault_leaves_the_breaker_closed(reply: Any) -> None:
     """A service that answers works, whatever it thinks of the question."""
     with MessagesServer([*[reply] * (FAILURES + 2), YES]) as server:
@@ -116,7 +122,12 @@ async def test_asked_once_by_content() -> None:
         cached = await judge.session("r2").ask(question("a", user="boundary 3"))
         other = await judge.session("r2").ask(question("a", version="2"))
         await judge.aclose()
-        assert [answer.value for answer in (first, again, cached, other)] == [None, {"answer": "yes"}, {"answer": "yes"}, {"answer": "no"}]
+        assert [answer.value for answer in (first, again, cached, other)] == [
+            None,
+            {"answer": "yes"},
+            {"answer": "yes"},
+            {"answer": "no"},
+        ]
         assert cached.metadata["cached"] is True
         assert len(server.requests) == 3
 
@@ -181,7 +192,9 @@ def test_threads_share_the_budget() -> None:
         assert len(server.requests) == 10
 
 
-async def included(judge: AnthropicJudge, run_id: str | None, root: SpanContext | None, first: str = "q0") -> list[bool]:
+async def included(
+    judge: AnthropicJudge, run_id: str | None, root: SpanContext | None, first: str = "q0"
+) -> list[bool]:
     """Whether each of three questions of a run was asked."""
     session = judge.session(run_id, root)
     return [(await session.ask(question(name))).limit != "sampling" for name in (first, "q1", "q2")]

@@ -40,20 +40,35 @@ class Watched:
         self.time = StillTime()
         config = JudgeConfig.model_validate({"base_url": base_url, "max_retries": 1, **settings})
         self.judge = AnthropicJudge(
-            config, tracer_provider=self.provider, meter_provider=MeterProvider([self.reader]), clock=self.time.clock, sleep=self.time.sleep, jitter=lambda: 1.0
+            config,
+            tracer_provider=self.provider,
+            meter_provider=MeterProvider([self.reader]),
+            clock=self.time.clock,
+            sleep=self.time.sleep,
+            jitter=lambda: 1.0,
         )
 
     @property
     def spans(self) -> list[ReadableSpan]:
         """The judge's spans, in the order they ended."""
-        return [span for span in self.exporter.get_finished_spans() if span.instrumentation_scope is not None and span.instrumentation_scope.name == JUDGE_SCOPE]
+        return [
+            span
+            for span in self.exporter.get_finished_spans()
+            if span.instrumentation_scope is not None and span.instrumentation_scope.name == JUDGE_SCOPE
+        ]
 
     def counts(self, metric: str, label: str) -> dict[str, int]:
         """A counter's values by one label."""
         data = self.reader.get_metrics_data()
         assert data is not None
-        found = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics if m.name == metric]
-        return {str((point.attributes or {})[label]): int(getattr(point, "value", -1)) for m in found for point in m.data.data_points}
+        found = [
+            m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics if m.name == metric
+        ]
+        return {
+            str((point.attributes or {})[label]): int(getattr(point, "value", -1))
+            for m in found
+            for point in m.data.data_points
+        }
 
 
 async def test_a_span_a_request() -> None:
@@ -100,10 +115,14 @@ async def test_what_failed_is_on_its_span(script: list[Any], errors: list[str | 
         await watched.judge.session("r").ask(question())
         await watched.judge.aclose()
     assert [(span.attributes or {}).get("error.type") for span in watched.spans] == errors
-    assert [span.status.status_code is StatusCode.ERROR for span in watched.spans] == [error is not None for error in errors]
+    assert [span.status.status_code is StatusCode.ERROR for span in watched.spans] == [
+        error is not None for error in errors
+    ]
 
 
-async def test_what_the_client_s_own_instrumentation_makes_is_in_the_quiet_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_the_client_s_own_instrumentation_makes_is_in_the_quiet_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The SDK's own spans have a place that is never judged and, by their parent, isn't sampled."""
     seen = InMemorySpanExporter()
     everything = TracerProvider(sampler=trace_everything())
@@ -134,7 +153,12 @@ async def test_counters_stand_at_nothing_from_the_start() -> None:
 
 async def test_what_is_counted() -> None:
     """Requests by how they ended, questions that were not asked by what stopped them, tokens by direction."""
-    script: list[Scripted | str] = [Failure(429), Failure(500), Reply(YES, input_tokens=30, output_tokens=5), Reply("x", input_tokens=7, output_tokens=1)]
+    script: list[Scripted | str] = [
+        Failure(429),
+        Failure(500),
+        Reply(YES, input_tokens=30, output_tokens=5),
+        Reply("x", input_tokens=7, output_tokens=1),
+    ]
     with MessagesServer(script) as server:
         watched = Watched(server.base_url, max_calls_per_run=4, max_retries=2)
         session = watched.judge.session("r")
@@ -142,27 +166,55 @@ async def test_what_is_counted() -> None:
             await session.ask(question(name))
         await watched.judge.aclose()
     counts = watched.counts("attest.judge.requests", "attest.outcome")
-    assert {name: number for name, number in counts.items() if number} == {"rate_limited": 1, "error": 1, "ok": 1, "off_menu": 1, "cached": 1, "budget": 1}
+    assert {name: number for name, number in counts.items() if number} == {
+        "rate_limited": 1,
+        "error": 1,
+        "ok": 1,
+        "off_menu": 1,
+        "cached": 1,
+        "budget": 1,
+    }
     assert watched.counts("attest.judge.tokens", "attest.direction") == {"input": 37, "output": 6}
 
 
 @pytest.mark.parametrize("spoilt", ["{}", "{}\n", "{}\nx", "{} x", "\u00fc{}"])
-async def test_the_key_is_nowhere(key: str, spoilt: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_key_is_nowhere(
+    key: str, spoilt: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In no repr, log, span, metric, answer or dump, also where the server repeats it or it can't be sent (property 43)."""
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("ANTHROPIC_API_KEY", spoilt.format(key))
     echo = Failure(401, f"invalid x-api-key: {key}", error_type=f"error {key}")
-    script: list[Scripted | str] = [YES, echo, Failure(400, f"temperature {key}"), RawReply(f'{{"key": "{key}"}}'), RawReply(key), Reply(f'{{"answer": "{key}"}}')]
+    script: list[Scripted | str] = [
+        YES,
+        echo,
+        Failure(400, f"temperature {key}"),
+        RawReply(f'{{"key": "{key}"}}'),
+        RawReply(key),
+        Reply(f'{{"answer": "{key}"}}'),
+    ]
     answers: list[Answer] = []
     with MessagesServer(script) as server:
         watched = Watched(server.base_url)
         session = watched.judge.session("r")
         for number in range(5):
             answers.append(await session.ask(question(f"q{number}")))
-        shown = [repr(watched.judge), repr(session), repr(vars(watched.judge)), repr(watched.judge._running_loop()), repr(vars(watched.judge._running_loop().client))]
+        shown = [
+            repr(watched.judge),
+            repr(session),
+            repr(vars(watched.judge)),
+            repr(watched.judge._running_loop()),
+            repr(vars(watched.judge._running_loop().client)),
+        ]
         await watched.judge.aclose()
     usable = spoilt.format(key).strip() == key
     assert answers[0].value == ({"answer": "yes"} if usable else None)
     assert usable or "holds a character that HTTP refuses" in (answers[0].skipped or "")
-    texts = [*shown, repr(answers), caplog.text, *(span.to_json() for span in watched.exporter.get_finished_spans()), str(watched.reader.get_metrics_data())]
+    texts = [
+        *shown,
+        repr(answers),
+        caplog.text,
+        *(span.to_json() for span in watched.exporter.get_finished_spans()),
+        str(watched.reader.get_metrics_data()),
+    ]
     assert [text for text in texts if key in text] == []

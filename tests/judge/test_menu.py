@@ -13,7 +13,14 @@ from tests.judge.offline import SCHEMA, YES
 
 def body(*blocks: Any, stop: Any = "end_turn", **fields: Any) -> bytes:
     """The body of a message with this content."""
-    message = {"type": "message", "id": "msg_1", "model": "m", "content": list(blocks), "stop_reason": stop, "usage": {"input_tokens": 3, "output_tokens": 2}}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "model": "m",
+        "content": list(blocks),
+        "stop_reason": stop,
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+    }
     return json.dumps({**message, **fields}).encode()
 
 
@@ -35,8 +42,16 @@ def test_a_good_answer() -> None:
         ([], "end_turn", "gave no answer"),
         ([{"type": "thinking", "thinking": YES}], "end_turn", "gave no answer"),
         ([text(YES), text(YES)], "end_turn", "gave 2 answers in place of one"),
-        ([text(YES), {"type": "tool_use", "id": "t", "name": "n", "input": {}}], "end_turn", "gave 2 answers"),
-        ([{"type": "tool_use", "id": "t", "name": "n", "input": {"answer": "yes"}}], "end_turn", "something else"),
+        (
+            [text(YES), {"type": "tool_use", "id": "t", "name": "n", "input": {}}],
+            "end_turn",
+            "gave 2 answers",
+        ),
+        (
+            [{"type": "tool_use", "id": "t", "name": "n", "input": {"answer": "yes"}}],
+            "end_turn",
+            "something else",
+        ),
         ([{"type": "text", "text": 7}], "end_turn", "something else"),
         (["yes"], "end_turn", "something else"),
         ([text(YES)], "max_tokens", "cut at its limit"),
@@ -68,7 +83,21 @@ def test_no_answer(blocks: list[Any], stop: Any, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"", b"<html>", b"{", b"\xff\xfe", b"[]", b"null", b"{}", body(text(YES))[:-9], body(type="error"), body(content={}), b'{"type":"message","type":"message"}', b"[" * 10**6]
+    "raw",
+    [
+        b"",
+        b"<html>",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b"{}",
+        body(text(YES))[:-9],
+        body(type="error"),
+        body(content={}),
+        b'{"type":"message","type":"message"}',
+        b"[" * 10**6,
+    ],
 )
 def test_a_broken_body(raw: bytes) -> None:
     """What is no message of the API is broken on its way, not an answer."""
@@ -84,7 +113,15 @@ def test_a_broken_body(raw: bytes) -> None:
         ("free", (0, 0)),
         ({"input_tokens": -5, "output_tokens": True}, (0, 0)),
         ({"input_tokens": "9", "output_tokens": 1.5}, (0, 0)),
-        ({"input_tokens": 1, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 4, "output_tokens": 8}, (7, 8)),
+        (
+            {
+                "input_tokens": 1,
+                "cache_read_input_tokens": 2,
+                "cache_creation_input_tokens": 4,
+                "output_tokens": 8,
+            },
+            (7, 8),
+        ),
         ({"input_tokens": 10**30, "output_tokens": 1}, (100_000_000, 1)),
     ],
 )

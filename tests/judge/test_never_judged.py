@@ -19,8 +19,17 @@ from tests.judge.offline import key
 
 __all__ = ["key"]
 
-RUN = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", "gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"It is 7."}]}]'}
-CALL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": "7"}
+RUN = {
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.agent.name": "a",
+    "gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"It is 7."}]}]',
+}
+CALL = {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": "look",
+    "gen_ai.tool.call.arguments": "{}",
+    "gen_ai.tool.call.result": "7",
+}
 
 
 @pytest.mark.usefixtures("key")
@@ -37,16 +46,29 @@ def test_one_run_is_one_report(sampler: Any, monkeypatch: pytest.MonkeyPatch) ->
         processor = AttestSpanProcessor(config, tracer_provider=provider, on_report=reports.append)
         provider.add_span_processor(processor)
         provider.add_span_processor(SimpleSpanProcessor(exporter))
-        with app.start_as_current_span("invoke_agent a", attributes=RUN) as root, app.start_as_current_span("execute_tool look", attributes=CALL):
+        with (
+            app.start_as_current_span("invoke_agent a", attributes=RUN) as root,
+            app.start_as_current_span("execute_tool look", attributes=CALL),
+        ):
             pass
         assert processor.drain(20)
         asked = len(server.requests)
         provider.shutdown()
     spans = [span for span in exporter.get_finished_spans() if span.instrumentation_scope is not None]
-    judged = [span for span in spans if span.instrumentation_scope is not None and span.instrumentation_scope.name == JUDGE_SCOPE]
-    natives = [span for span in spans if span.instrumentation_scope is not None and "anthropic" in span.instrumentation_scope.name]
+    judged = [
+        span
+        for span in spans
+        if span.instrumentation_scope is not None and span.instrumentation_scope.name == JUDGE_SCOPE
+    ]
+    natives = [
+        span
+        for span in spans
+        if span.instrumentation_scope is not None and "anthropic" in span.instrumentation_scope.name
+    ]
     assert asked == len(judged) >= 2
-    assert [link.context.span_id for span in judged for link in span.links] == [root.get_span_context().span_id] * asked
+    assert [link.context.span_id for span in judged for link in span.links] == [
+        root.get_span_context().span_id
+    ] * asked
     assert bool(natives) is (sampler is ALWAYS_ON)
     assert {report.run_id for report in reports} == {reports[0].run_id}
     result = reports[-1].result("faithfulness")

@@ -37,7 +37,9 @@ class Told:
         self.answers = list(answers)
         self.closed = 0
 
-    def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> Told:
+    def session(
+        self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False
+    ) -> Told:
         """Itself."""
         return self
 
@@ -100,7 +102,9 @@ async def test_answers_come_again(tmp_path: Path) -> None:
     assert await session.ask(question("k1", kind="b")) == said("no")
 
 
-@pytest.mark.parametrize("one", [question("k9", kind="a"), question("k1", kind="a", version="2"), question("k1", kind="c")])
+@pytest.mark.parametrize(
+    "one", [question("k9", kind="a"), question("k1", kind="a", version="2"), question("k1", kind="c")]
+)
 async def test_what_is_not_recorded_is_not_asked(tmp_path: Path, one: Question) -> None:
     """Another content, wording or kind: no answer, which names the kind."""
     path = tmp_path / "answers.jsonl"
@@ -123,9 +127,18 @@ async def test_recording_adds_to_what_is_there(tmp_path: Path) -> None:
     """An answer replaces the lack of one and an older answer; the lack of one replaces no answer."""
     path = tmp_path / "answers.jsonl"
     path.write_text(LINES)
-    await recorded(path, Told(NONE, said("no"), said("yes")), question("k1", kind="a"), question("k2", kind="a"), question("k1", kind="b"))
+    await recorded(
+        path,
+        Told(NONE, said("no"), said("yes")),
+        question("k1", kind="a"),
+        question("k2", kind="a"),
+        question("k1", kind="b"),
+    )
     session = ReplayJudge(path).session("r")
-    assert [(await session.ask(question(name, kind=kind))).value for kind, name in (("a", "k1"), ("a", "k2"), ("b", "k1"))] == [{"answer": "yes"}, {"answer": "no"}, {"answer": "yes"}]
+    assert [
+        (await session.ask(question(name, kind=kind))).value
+        for kind, name in (("a", "k1"), ("a", "k2"), ("b", "k1"))
+    ] == [{"answer": "yes"}, {"answer": "no"}, {"answer": "yes"}]
 
 
 async def test_it_is_written_on_the_way(tmp_path: Path) -> None:
@@ -149,7 +162,10 @@ async def test_it_is_written_on_the_way(tmp_path: Path) -> None:
         ('{"kind": "a", "prompt_version": 1, "key": "k", "value": {}}', ":1: prompt_version: expected text"),
         ('{"kind": "a", "prompt_version": "1", "key": "k"}', ":1: expected value"),
         ('{"kind": "a", "prompt_version": "1", "key": "k", "value": 7}', ":1: expected value"),
-        ('{"kind": "a", "kind": "b", "prompt_version": "1", "key": "k", "value": {}}', ":1: expected one JSON object"),
+        (
+            '{"kind": "a", "kind": "b", "prompt_version": "1", "key": "k", "value": {}}',
+            ":1: expected one JSON object",
+        ),
     ],
 )
 async def test_a_file_that_is_no_recording(tmp_path: Path, text: str, said: str) -> None:
