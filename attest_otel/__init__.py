@@ -6,7 +6,15 @@ Importing this package starts nothing: no thread, no socket, no model client.
 from __future__ import annotations
 
 from attest_otel.config import AttestConfig
-from attest_otel.errors import AttestError, BadInputError, ConfigError, ContractError, ReportTimeoutError, RunFileError
+from attest_otel.errors import (
+    AttestError,
+    BadInputError,
+    ConfigError,
+    ContractError,
+    ReportTimeoutError,
+    RunFileError,
+)
+from attest_otel.export.redacting_exporter import RedactingSpanExporter
 from attest_otel.findings import CheckResult, Finding
 from attest_otel.grader import Attest
 from attest_otel.live.install import install
@@ -34,6 +42,7 @@ __all__ = [
     "ConfigError",
     "ContractError",
     "Finding",
+    "RedactingSpanExporter",
     "Report",
     "ReportTimeoutError",
     "RunFileError",

@@ -197,6 +197,12 @@ class AttestConfig(Settings):
         check_agent_rules({name: agent.rules for name, agent in self.agents.items()}, where)
         return self
 
+    def with_hook(self, hook: Callable[[str], str] | None) -> Self:
+        """Return the same settings with a function of the program's own among the redaction's; None changes nothing."""
+        if hook is None:
+            return self
+        return self.model_copy(update={"redaction": self.redaction.model_copy(update={"hook": hook})})
+
     def with_cases(self, folder: Path) -> Self:
         """Return the same settings with every cases file they name read, relative to `folder` (ConfigError)."""
         if not any(isinstance(agent.cases, str) for agent in self.agents.values()):

@@ -19,11 +19,13 @@ from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig
 from attest_otel.export.evaluated import Evaluated
 from attest_otel.findings import CheckResult
+from attest_otel.redaction import Redactor
 from attest_otel.report import package_version
 from attest_otel.trajectory import Trajectory
 
 MAX_AGENTS = 100
 MAX_TOOLS = 500
+MAX_LABEL_CHARS = 128
 VERDICTS = ("pass", "review", "block")
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -48,9 +50,10 @@ class ClosedSet:
 class EvaluationMetrics:
     """A sink that counts. Runs are counted once, when their first revision is final; findings as they come."""
 
-    def __init__(self, meter_provider: MeterProvider, config: AttestConfig) -> None:
+    def __init__(self, meter_provider: MeterProvider, config: AttestConfig, redactor: Redactor | None = None) -> None:
         meter = meter_provider.get_meter(names.EVALUATION_SCOPE, package_version())
         self._config = config
+        self._redactor = redactor or Redactor(config.redaction)
         self._runs = meter.create_counter(names.METRIC_RUNS, "{run}", "Runs evaluated, by verdict.")
         self._findings = meter.create_counter(names.METRIC_FINDINGS, "{finding}", "Findings, by check and verdict.")
         self._score = meter.create_histogram(
@@ -73,11 +76,11 @@ class EvaluationMetrics:
 
     def begin(self, agent: str | None) -> None:
         """Let an agent's counters exist with 0 from when its first run begins."""
-        self._start(self._agents.label(agent or names.OTHER_TOOL))
+        self._start(self._agents.label(self._shown(agent or names.OTHER_TOOL)))
 
     def emit(self, evaluated: Evaluated) -> None:
         """Count one evaluated run."""
-        agent = self._agents.label(evaluated.run.agent or names.OTHER_TOOL)
+        agent = self._agents.label(self._shown(evaluated.run.agent or names.OTHER_TOOL))
         self._start(agent)
         context = _context(evaluated)
         view = RunView(evaluated.run, self._config)
@@ -128,8 +131,12 @@ class EvaluationMetrics:
                 labels[names.TOOL_NAME] = self._tool(view, step.tool_call.name)
             self._findings.add(1, labels, context)
 
+    def _shown(self, name: str) -> str:
+        """Return a name as a label may have it; one that the settings name stays."""
+        return name if name in self._config.agents else self._redactor.show(name, MAX_LABEL_CHARS)
+
     def _tool(self, view: RunView, name: str) -> str:
-        return self._tools.label(name) if name in view.tools else names.OTHER_TOOL
+        return self._tools.label(self._shown(name)) if name in view.tools else names.OTHER_TOOL
 
 
 def _context(evaluated: Evaluated) -> Context:

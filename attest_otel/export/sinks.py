@@ -29,7 +29,7 @@ def build_sinks(
     Metrics come first: a verdict must reach them whatever the others do. Log events are written when
     the configuration asks for them; unsampled runs are kept when it asks for that and `hand_over` says how.
     """
-    sinks: list[Sink] = [EvaluationMetrics(meter_provider or metrics.get_meter_provider(), config)]
+    sinks: list[Sink] = [EvaluationMetrics(meter_provider or metrics.get_meter_provider(), config, redactor)]
     if config.export.log_events:
         sinks.append(EvaluationLogs(logger_provider or _logs.get_logger_provider(), config.limits, redactor))
     unsampled = config.export.unsampled if hand_over is not None else "none"

@@ -11,6 +11,7 @@ from attest_otel.read.facts import Kind
 from attest_otel.read.span import SpanRecord
 
 NEVER_GRADED = frozenset({names.EVALUATION_SCOPE, names.JUDGE_SCOPE})
+_NEVER_OURS = frozenset({"agent", "tool"})  # no evaluation makes such spans: a stranger took our scope's name to hide them
 
 _OPERATIONS: dict[str, Kind] = {
     "invoke_agent": "agent", "invoke_workflow": "agent",
@@ -27,7 +28,12 @@ _CHAT_EVENTS = frozenset({"gen_ai.choice", "gen_ai.user.message"})
 def kind_of(span: SpanRecord) -> Kind:
     """Return what a span is; cheap: it reads a few attributes and parses nothing."""
     if span.scope in NEVER_GRADED:
-        return "other"
+        claimed = _kind_by_marks(span)
+        return claimed if claimed in _NEVER_OURS else "other"
+    return _kind_by_marks(span)
+
+
+def _kind_by_marks(span: SpanRecord) -> Kind:
     given = span.attributes
     if "mcp.method.name" in given:
         return "tool" if given["mcp.method.name"] == "tools/call" else "other"

@@ -149,13 +149,17 @@ class AgentRun:
         if self.case_id is None:
             carried = baggage.get_baggage(names.CASE_ID)
             self.case_id = carried[:MAX_ID_CHARS] if isinstance(carried, str) else None
-        attributes: dict[str, Any] = {names.OPERATION_NAME: names.INVOKE_AGENT, names.AGENT_NAME: self.name}
-        given = {names.CONVERSATION_ID: self.conversation_id, names.CASE_ID: self.case_id}
-        attributes |= {name: value for name, value in given.items() if value is not None}
-        tracer = settings.current().tracer()
-        self.span = tracer.start_span(f"invoke_agent {self.name[:MAX_ID_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes)
+        setup = settings.current()
+        shown = {name: setup.named(text) for name, text in self._names().items()}
+        attributes: dict[str, Any] = {names.OPERATION_NAME: names.INVOKE_AGENT, **shown}
+        name = shown[names.AGENT_NAME][:MAX_ID_CHARS]
+        self.span = setup.tracer().start_span(f"invoke_agent {name}", kind=SpanKind.INTERNAL, attributes=attributes)
         inside, store = set_span_in_context(self.span), ProviderBytes()
         self._tokens = (context.attach(inside), current_run.set(self), current_store.set(store))
+
+    def _names(self) -> dict[str, str]:
+        given = {names.AGENT_NAME: self.name, names.CONVERSATION_ID: self.conversation_id, names.CASE_ID: self.case_id}
+        return {name: text for name, text in given.items() if text is not None}
 
     def _finish(self, error: BaseException | None) -> None:
         if not self.span.is_recording():
@@ -170,7 +174,8 @@ class AgentRun:
             self.span.set_attribute(names.ERROR_TYPE, kind)
             self.span.set_status(Status(StatusCode.ERROR, kind))
         span_context = self.span.get_span_context()
-        content.offer(span_context, full)
+        hidden = {name: text for name, text in self._names().items() if setup.named(text) != text}
+        content.offer(span_context, full | hidden)
         self._waiter = content.waiter_for(span_context)
 
     def _say_incomplete(self) -> None:

@@ -17,6 +17,8 @@ from attest_otel.config import Capture
 from attest_otel.redaction import Redactor
 from attest_otel.span_ids import with_own_ids
 
+MAX_SHOWN_CHARS = 262_144
+
 _FROM_ENVIRONMENT: dict[str, Capture] = {
     "no_content": "off",
     "event_only": "off",
@@ -48,7 +50,17 @@ class RecorderSettings:
         """Return what a span may show of a content value, or None for nothing."""
         if self.capture == "off":
             return None
-        return text if self.capture == "full" else self.redactor.redact(text)
+        return text if self.capture == "full" else self._redacted(text)
+
+    def named(self, name: str) -> str:
+        """Return a name or an id as a span may show it: it is no content, but a stranger may have chosen it."""
+        return name if self.capture == "full" else self._redacted(name)
+
+    def _redacted(self, text: str) -> str:
+        """Redact on the agent's own thread, so a bounded part of a long text."""
+        if len(text) <= MAX_SHOWN_CHARS:
+            return self.redactor.redact(text)
+        return f"{self.redactor.redact_cut(text[:MAX_SHOWN_CHARS])} … ({len(text) - MAX_SHOWN_CHARS} characters left out)"
 
 
 _settings: RecorderSettings | None = None

@@ -87,19 +87,19 @@ class ToolCallRecorder:
                 self._on_end(self)
 
     def _start(self) -> None:
-        shown = settings.current().shown
+        setup = settings.current()
+        name = setup.named(self.name)
         attributes: dict[str, Any] = {
             names.OPERATION_NAME: names.EXECUTE_TOOL,
-            names.TOOL_NAME: self.name,
+            names.TOOL_NAME: name,
             names.TOOL_TYPE: "function",
         }
         if self.call_id is not None:
-            attributes[names.TOOL_CALL_ID] = self.call_id
+            attributes[names.TOOL_CALL_ID] = setup.named(self.call_id)
         arguments = self._arguments_text()
-        if arguments is not None and (text := shown(arguments)) is not None:
+        if arguments is not None and (text := setup.shown(arguments)) is not None:
             attributes[names.TOOL_CALL_ARGUMENTS] = text
-        tracer = settings.current().tracer()
-        self.span = tracer.start_span(f"execute_tool {self.name[:MAX_NAME_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes)
+        self.span = setup.tracer().start_span(f"execute_tool {name[:MAX_NAME_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes)
         self.context = set_span_in_context(self.span)
 
     def _finish(self, error: BaseException | None) -> None:
@@ -114,7 +114,13 @@ class ToolCallRecorder:
         self.span.set_attributes({k: v for k, v in shown.items() if k != names.TOOL_CALL_ARGUMENTS})
         if error is not None:
             self._record_error(error)
-        content.offer(self.span.get_span_context(), full)
+        content.offer(self.span.get_span_context(), full | self._hidden_names())
+
+    def _hidden_names(self) -> dict[str, Any]:
+        """Return the name and the id of the call where the span doesn't show them as they are."""
+        named = settings.current().named
+        given = {names.TOOL_NAME: self.name, names.TOOL_CALL_ID: self.call_id}
+        return {key: text for key, text in given.items() if text is not None and named(text) != text}
 
     def _full(self, error: BaseException | None) -> dict[str, Any]:
         output, recorded = self._result(error)

@@ -13,6 +13,7 @@ from attest_otel.redaction.numbers import CARD, IBAN, find_numbers
 from attest_otel.redaction.patterns import Spot, find_tokens, shapes
 
 MAX_DEPTH = 4
+MAX_NAMES = 4_096
 
 
 class Finder:
@@ -25,6 +26,7 @@ class Finder:
 
     def __init__(self, patterns: Iterable[str] = (), key_names: Iterable[str] = ()) -> None:
         self._keys = KeyNames(key_names)
+        self._names: dict[str, bool] = {}
         own = list(patterns)
         self._own = [re2.compile(pattern.encode()) for pattern in own]
         self._any = re2.compile("|".join(f"(?:{s})" for s in (*shapes(), self._keys.shape, CARD, IBAN, *own)).encode())
@@ -51,7 +53,12 @@ class Finder:
 
     def is_key_name(self, name: str) -> bool:
         """Return whether a key of this name holds a secret."""
-        return any(self._keys.find(f"{name[:256]}=x".encode("utf-8", "replace")))
+        found = self._names.get(name)
+        if found is None:
+            found = any(True for _ in self._keys.find(f"{name[:256]}=x".encode("utf-8", "replace")))
+            if len(self._names) < MAX_NAMES:
+                self._names[name] = found
+        return found
 
     def _decoded(self, data: bytes, cut: bool, depth: int) -> Iterator[Spot]:
         if has_escapes(data):

@@ -16,7 +16,7 @@ from functools import lru_cache
 import re2
 
 _ESCAPE = re.compile(
-    rb"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"'\\/bfnrt])"
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"'\\/bfnrt])"
     rb"|%[0-9A-Fa-f]{2}|&(?:#x?[0-9a-fA-F]{1,6}|amp|quot|lt|gt|apos);"
     rb"|\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1\xa0[\x8b-\x8f]|\xe1\x85[\x9f\xa0]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\x9f-\xaf]"
     rb"|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf3\xa0[\x80-\x87][\x80-\xbf]|"
@@ -33,6 +33,7 @@ _UNUSUAL = re2.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|[^\x00-\x7f]")
 _READABLE = bytes([*range(32, 127), 0, 9, 10, 13])
 MIN_READABLE_SHARE = 0.7
 MIN_TEXT_BYTES = 6
+PAIR_CHARS = len(r"\ud83d\ude00")
 
 
 class Layer:
@@ -142,6 +143,9 @@ def _decoded(escape: bytes) -> bytes:
 
 def _backslash(escape: bytes) -> bytes:
     kind = escape[1:2]
+    if len(escape) == PAIR_CHARS:
+        high, low = int(escape[2:6], 16), int(escape[8:12], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00).encode()
     if kind in {b"u", b"x"}:
         return _character(escape[2:], 16)
     return _SIMPLE.get(kind, kind)
@@ -150,6 +154,6 @@ def _backslash(escape: bytes) -> bytes:
 def _character(digits: bytes, base: int) -> bytes:
     try:
         number = int(digits, base)
-        return b"" if number < 32 and number not in {9, 10, 13} else chr(number).encode("utf-8", "replace")  # noqa: PLR2004
+        return b"" if number < 32 and number not in {9, 10, 13} else chr(number).encode("utf-8", "ignore")  # noqa: PLR2004
     except ValueError:
         return b"?"

@@ -14,6 +14,7 @@ from attest_otel.redaction.writing import write
 Hook = Callable[[str], str]
 
 FAILED = "[redaction failed]"
+REPLACED = "[redacted:secret]"
 MAX_DEPTH = 32
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -52,6 +53,12 @@ class Redactor:
             return self._value(value, 0)
         except Exception:  # noqa: BLE001
             return FAILED
+
+    def is_secret_name(self, key: Any, value: Any) -> bool:
+        """Return whether a key's name says that its value, unless it is empty or a mere yes or no, is secret."""
+        if self._finder is None or not isinstance(key, str) or isinstance(value, bool | float) or value is None:
+            return False
+        return value not in ("", [], {}, ()) and self._finder.is_key_name(key)
 
     def show(self, text: str, limit: int) -> str:
         """Return the text as a person's screen may have it: redacted, cut to `limit` characters, cleaned."""
@@ -100,11 +107,7 @@ class Redactor:
         return FAILED
 
     def _member(self, key: Any, value: Any, depth: int) -> Any:
-        if isinstance(key, str) and isinstance(value, str | int) and not isinstance(value, bool) and self._finder is not None:
-            name = self._finder.is_key_name(key)
-            if name and value != "":
-                return "[redacted:secret]"
-        return self._value(value, depth)
+        return REPLACED if self.is_secret_name(key, value) else self._value(value, depth)
 
 
 def _without_secrets(finder: Finder, text: str, *, cut: bool) -> str:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attest_otel.findings import CheckResult, Finding
-from attest_otel.redaction.redactor import FAILED, MAX_DEPTH, Redactor
+from attest_otel.redaction.redactor import FAILED, MAX_DEPTH, REPLACED, Redactor
 from attest_otel.trajectory import Trajectory
 
 MIN_NAMED_CHARS = 4
 MAX_NAMED_VALUES = 256
 MIN_CARD = 10**12
-REPLACED = "[redacted:secret]"
 _ORDINARY = frozenset({"none", "null", "true", "false", "undefined", "string", "integer", "number", "required", "redacted"})
 
 Redact = Callable[[str], str]
