@@ -19,6 +19,7 @@ FIRST_MARK = 32_768
 SECOND_MARK = 65_536
 MAX_TRACES = 10_000
 CLOSED = -1
+MEASURING = -2
 
 _MARKS = (names.OPERATION_NAME, "openinference.span.kind", "traceloop.span.kind", "ai.operationId", names.TOOL_NAME)
 
@@ -39,6 +40,18 @@ class Admission:
     def close(self) -> None:
         """Turn everything away from here on, uncounted."""
         self.traces[CLOSED] = True
+
+    def measure(self, on: bool) -> None:
+        """Have hooks ask about every span, since some are big; or no longer."""
+        if on:
+            self.traces[MEASURING] = True
+        else:
+            self.traces.pop(MEASURING, None)
+
+    @property
+    def measuring(self) -> bool:
+        """Whether hooks measure what they take."""
+        return MEASURING in self.traces
 
     @property
     def closed(self) -> bool:
@@ -76,7 +89,7 @@ class Admission:
         if not is_root:
             self._on_lost(trace_id)
         while len(self.traces) > MAX_TRACES:
-            self.traces.pop(next(iter(self.traces)), None)
+            self.traces.pop(next(key for key in self.traces.copy() if key >= 0), None)
 
     def _count(self, trace_id: int, span: ReadableSpan) -> None:
         """Count the span, and its run the first time something in the trace shows that there is one."""

@@ -6,7 +6,8 @@ agent span, or else all that a local root holds, by the reading room's own mark 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -42,6 +43,8 @@ class Buffer:
         self._ignored: dict[int, Run | None] = {}
         self._full: dict[int, Run] = {}
         self._agents: dict[str | None, bool] = {}
+        self.on_big: Callable[[], None] = _nothing
+        self.last_big: float | None = None
         self.counts = Counts("late", "unknown", "duplicate", "left_out", "revised")
         self.runs = Decider(config.limits, self._index, self.counts)
 
@@ -56,17 +59,17 @@ class Buffer:
             return
         key = span_key(context)
         above = span_key(parent) if parent is not None and not parent.is_remote else None
-        if _is_ours(span) or context.trace_id == self._quiet_trace:
+        if context.trace_id == self._quiet_trace or _is_ours(span):
             self._ignore(key)
-        elif above in self._ignored:
+        elif above in self._ignored and (self._ignored[above] is not None or kind_of(from_sdk(span)) != "agent"):
             self._ignore(key, self._ignored[above])
         elif key in self._index:
             self._start_again(self._index[key], span)
         else:
             self._place(span, key, above, now)
 
-    def end(self, span: ReadableSpan, now: float) -> None:
-        """A span ended."""
+    def end(self, span: ReadableSpan, now: float, cut: tuple[str, ...] = ()) -> None:
+        """A span ended; `cut` names the attributes there was no room for on the way here."""
         if span.context is None:
             return
         key = span_key(span.context)
@@ -76,19 +79,21 @@ class Buffer:
         elif node.live is None:
             self.counts.add("duplicate")
         else:
+            self._note_cut(node, cut, "max_total_bytes")
             self._store(node, span, now)
             self._close(node, span, now)
 
-    def content(self, key: int, attributes: Mapping[str, Any]) -> None:
-        """Keep the full values our recorder handed over for a span that is open."""
+    def content(self, key: int, attributes: Mapping[str, Any], cut: tuple[str, ...] = ()) -> None:
+        """Keep the full values our recorder handed over for a span that is open; `cut` as for `end`."""
         node = self._index.get(key)
         if node is None or node.live is None:
             return
+        self._note_cut(node, cut, "max_total_bytes")
         kept = dict(node.content or {})
         for name, value in attributes.items():
             kept[name] = cut_text(value, self._limits.max_value_bytes) if type(value) is str else value
             if kept[name] is not value:
-                node.run.miss("max_value_bytes")
+                self._note_cut(node, (name,), "max_value_bytes")
         size = sum(text_size(value) for value in kept.values() if type(value) is str)
         self.runs.grow(node.run, size - node.held)
         node.content, node.held = kept, size
@@ -187,6 +192,11 @@ class Buffer:
     def _store(self, node: Node, span: ReadableSpan, now: float) -> None:
         run = node.run
         record = from_sdk(span, node.content)
+        if self._is_big(record):
+            self.last_big = now
+            self.on_big()
+        if node.cut:
+            record = replace(record, cut=tuple(dict.fromkeys((*record.cut, *node.cut))))
         kept = cut_record(record, self._limits.max_value_bytes)
         if kept is not record:
             run.miss("max_value_bytes")
@@ -204,6 +214,19 @@ class Buffer:
             node.kept = (*node.kept, *span_within(span, largest))
         self.runs.grow(run, size - node.held)
         node.content, node.held = None, 0
+
+    def _note_cut(self, node: Node, cut: tuple[str, ...], reason: str) -> None:
+        if cut:
+            node.cut = (*node.cut, *cut)
+            node.run.miss(reason)
+
+    def _is_big(self, record: SpanRecord) -> bool:
+        limit = self._limits.max_value_bytes
+        return any(
+            type(value) is str and len(value) > limit
+            for attributes in (record.attributes, *(event.attributes for event in record.events))
+            for value in attributes.values()
+        )
 
     def _close(self, node: Node, span: ReadableSpan, now: float) -> None:
         if node.twins:
@@ -255,6 +278,11 @@ class Buffer:
         self.runs.add(run, now)
 
 
+def _nothing() -> None:
+    pass
+
+
 def _is_ours(span: ReadableSpan) -> bool:
+    """Return whether an evaluation or the grading model made a span; one that claims to be an agent or a tool is a stranger's."""
     scope = span.instrumentation_scope
-    return scope is not None and scope.name in NEVER_GRADED
+    return scope is not None and scope.name in NEVER_GRADED and kind_of(from_sdk(span)) == "other"

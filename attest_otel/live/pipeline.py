@@ -12,6 +12,7 @@ from attest_otel.export.evaluated import Sink
 from attest_otel.findings import CheckResult
 from attest_otel.grader import Attest
 from attest_otel.live.admission import Admission
+from attest_otel.live.big_values import MEASURE_SECONDS, BigValues
 from attest_otel.live.buffer import Buffer
 from attest_otel.live.faults import Counts, FaultLog
 from attest_otel.live.grading import Graded, Grader, ModelChecks
@@ -46,6 +47,8 @@ class Pipeline:
         self._faults = faults
         self._clock = clock
         self.buffer = Buffer(attest.config, QUIET_TRACE)
+        self.big = BigValues(self._limits.max_value_bytes, self._limits.max_total_bytes // 4)
+        self.on_small: Callable[[], None] | None = None
         self.worker = Worker(self.buffer, self._on_round, faults, clock)
         self._lane = Lane("attest-checks", faults, clock, self._limits.max_queue_runs // 2)
         self._waiters = Waiters()
@@ -159,6 +162,9 @@ class Pipeline:
 
     def _on_round(self, now: float) -> float | None:
         self._submit_ready(now)
+        if self.on_small is not None and self.buffer.last_big is not None and now - self.buffer.last_big > MEASURE_SECONDS:
+            self.buffer.last_big = None
+            self.on_small()
         return self._lane.watch()
 
     def _submit_ready(self, now: float) -> None:
@@ -256,4 +262,5 @@ class Pipeline:
             lane.watch()
             time.sleep(0.002)
         lane.close()
+        lane.halt(LAST_STEP_SECONDS)
 

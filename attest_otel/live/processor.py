@@ -12,6 +12,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,25 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from attest_otel import content
-from attest_otel.config import AttestConfig
+from attest_otel.config import AttestConfig, resolve_config
 from attest_otel.export.callback import OnReport
 from attest_otel.export.sinks import build_sinks
 from attest_otel.grader import Attest
 from attest_otel.live.admission import FIRST_MARK, Admission
+from attest_otel.live.big_values import Held
 from attest_otel.live.exporting import HandOver
 from attest_otel.live.faults import FaultLog
 from attest_otel.live.grading import ModelChecks
 from attest_otel.live.health import Health, HealthMetrics
 from attest_otel.live.order import put_first
 from attest_otel.live.pipeline import Pipeline
+from attest_otel.live.runs import span_key
 from attest_otel.live.waiting import ReportWaiter
 from attest_otel.live.worker import Ended
 from attest_otel.record import settings
-from attest_otel.redaction import Redactor
+from attest_otel.redaction import Hook
+
+MANY_BIG_VALUES = "big values come faster than they can be cut: the runs that hold them are incomplete"
 
 _all: weakref.WeakSet[AttestSpanProcessor] = weakref.WeakSet()
 
@@ -48,6 +53,7 @@ class AttestSpanProcessor(SpanProcessor):
         meter_provider: where metrics go; the global one by default.
         logger_provider: where log events go, when the settings ask for them; the global one by default.
         on_report: called with every report, on a thread of the pipeline.
+        redact: called with every text that is shown, after the patterns; on the agent's thread for what spans show.
 
     Raises:
         ConfigError: the settings cannot be used.
@@ -61,13 +67,14 @@ class AttestSpanProcessor(SpanProcessor):
         meter_provider: metrics.MeterProvider | None = None,
         logger_provider: _logs.LoggerProvider | None = None,
         on_report: OnReport | None = None,
+        redact: Hook | None = None,
         model_checks: ModelChecks | None = None,
     ) -> None:
-        attest = Attest(config)
+        attest = Attest(resolve_config(config).with_hook(redact))
         attest.judges.provide(tracer_provider, meter_provider)
         self.config = attest.config
         self._faults = FaultLog()
-        redactor = Redactor(self.config.redaction)
+        redactor = attest.redactor
 
         def provider() -> trace.TracerProvider:
             return tracer_provider or trace.get_tracer_provider()
@@ -125,8 +132,16 @@ class AttestSpanProcessor(SpanProcessor):
     def accept_content(self, trace_id: int, span_id: int, attributes: Mapping[str, Any]) -> None:
         """Keep the full values of a span that has not ended yet."""
         try:
-            if not self._closed and len(self._log) < FIRST_MARK * 2:
-                self._log.append(((trace_id << 64) | span_id, attributes))
+            if self._closed or len(self._log) >= FIRST_MARK * 2:
+                return
+            size = self._big.size_in(attributes)
+            cut: tuple[str, ...] = ()
+            if size and not self._big.take(size):
+                size, (attributes, cut) = 0, self._big.without_in(attributes)
+                self._faults.say("big_values", MANY_BIG_VALUES)
+            self._log.append(((trace_id << 64) | span_id, attributes, cut))
+            if size:
+                self._log.append(self._big.release)
         except Exception as error:  # noqa: BLE001
             self._faults.say("accept_content", "a span's content could not be kept", error)
 
@@ -180,6 +195,10 @@ class AttestSpanProcessor(SpanProcessor):
         self._log = self._worker.log
         self._admission = Admission(self._lost)
         self._turned_away = self._admission.traces
+        self._big = self._pipeline.big
+        self._held: weakref.WeakValueDictionary[int, Held] = weakref.WeakValueDictionary()
+        self._pipeline.buffer.on_big = partial(self._admission.measure, on=True)
+        self._pipeline.on_small = partial(self._admission.measure, on=False)
 
     def _lost(self, trace_id: int) -> None:
         buffer = self._pipeline.buffer
@@ -191,14 +210,37 @@ class AttestSpanProcessor(SpanProcessor):
         if self._worker.idle:
             self._worker.wake()
         if self._admission.start(span, self._log):
-            self._log.append(span)
+            if self._admission.measuring and span.context is not None:
+                self._held[span_key(span.context)] = held = Held(span)
+                self._log.append(held)
+            else:
+                self._log.append(span)
             return
         self._faults.say("overload", "spans come faster than they can be graded: whole runs are left out and counted")
 
     def _end_busy(self, span: ReadableSpan) -> None:
         if not self._admission.end(span):
             return
+        if self._admission.measuring:
+            self._end_measured(span)
+            return
         self._log.append(span if type(span) is ReadableSpan else Ended(span))
+        if self._worker.idle:
+            self._worker.wake()
+
+    def _end_measured(self, span: ReadableSpan) -> None:
+        size = self._big.size_of(span)
+        held = self._held.pop(span_key(span.context), None) if span.context is not None else None
+        if size and not self._big.take(size):
+            span, cut = self._big.without(span)
+            self._log.append(Ended(span, cut))
+            if held is not None:
+                held.span = span
+            self._faults.say("big_values", MANY_BIG_VALUES)
+        else:
+            self._log.append(Ended(span))
+            if size:
+                self._log.append(self._big.release)
         if self._worker.idle:
             self._worker.wake()
 

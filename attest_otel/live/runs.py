@@ -48,6 +48,7 @@ class Node:
     twins: int = 0
     content: dict[str, Any] | None = None
     held: int = 0
+    cut: tuple[str, ...] = ()
     records: tuple[SpanRecord, ...] = ()
     kept: tuple[ReadableSpan, ...] = ()
     children: list[Node] | None = None

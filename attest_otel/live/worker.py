@@ -16,6 +16,7 @@ from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from attest_otel.live.big_values import Held
 from attest_otel.live.buffer import Buffer
 from attest_otel.live.faults import FaultLog
 from attest_otel.live.runs import span_key
@@ -27,12 +28,13 @@ Command = Callable[[float], None]
 
 
 class Ended:
-    """Marks the end of a span for which the SDK gave no copy of its own."""
+    """Marks the end of a span; `cut` names the attributes that there was no room for."""
 
-    __slots__ = ("span",)
+    __slots__ = ("cut", "span")
 
-    def __init__(self, span: ReadableSpan) -> None:
+    def __init__(self, span: ReadableSpan, cut: tuple[str, ...] = ()) -> None:
         self.span = span
+        self.cut = cut
 
 
 class Worker:
@@ -157,7 +159,9 @@ class Worker:
         elif isinstance(entry, ReadableSpan):
             self._buffer.start(entry, now)
         elif isinstance(entry, Ended):
-            self._buffer.end(entry.span, now)
+            self._buffer.end(entry.span, now, entry.cut)
+        elif isinstance(entry, Held):
+            self._buffer.start(entry.span, now)
         elif isinstance(entry, tuple):
             self._buffer.content(*entry)
         else:
@@ -165,5 +169,6 @@ class Worker:
 
 
 def _key_of(entry: Any) -> int | None:
-    context = entry.context if isinstance(entry, ReadableSpan) else None
+    span = entry.span if isinstance(entry, Held) else entry
+    context = span.context if isinstance(span, ReadableSpan) else None
     return None if context is None else span_key(context)
