@@ -28,6 +28,7 @@ class Decider:
         self.size = 0
         self._timed: dict[int, Run] = {}
         self._by_join: dict[str, Run] = {}
+        self._fragments: dict[int, Run] = {}
         self._ready: list[Job] = []
 
     def take_ready(self) -> list[Job]:
@@ -38,6 +39,8 @@ class Decider:
     def add(self, run: Run, now: float) -> None:
         """Hold a new run; the oldest leaves where there are too many."""
         self.open[run.root_key] = run
+        if run.is_fragment:
+            self._fragments[run.root_key] = run
         while len(self.open) > self._limits.max_open_runs:
             self._push_out(next(iter(self.open.values())), "max_open_runs", now)
 
@@ -49,12 +52,14 @@ class Decider:
                 self._by_join[join] = run
 
     def root_ended(self, run: Run, now: float) -> None:
-        """Hand over a run whose root has ended, when nothing below is open; else set its timer."""
-        if run.open or (run.is_fragment and run.joins):
+        """Hand over a run whose root has ended, when nothing of it is open; else set its timer."""
+        if run.open or (run.is_fragment and run.joins) or self._open_fragments_of(run):
             run.state = State.ROOT_ENDED
             if run.due is None:
                 run.due = now + self._limits.grace_seconds
                 self._timed[run.root_key] = run
+            if run.is_fragment and not run.open:
+                self._decide_waiting(run, now)
         else:
             self.decide(run, now)
 
@@ -83,6 +88,7 @@ class Decider:
         """Hand over a run as it stands."""
         self.open.pop(run.root_key, None)
         self._timed.pop(run.root_key, None)
+        self._fragments.pop(run.root_key, None)
         run.due = None
         if not run.is_run:
             self._let_go(run)
@@ -162,12 +168,25 @@ class Decider:
     def _fragments_of(self, run: Run) -> list[Run]:
         if not run.joins:
             return []
-        waiting = [one for one in self._timed.values() if one.is_fragment and not one.decided and one is not run]
-        return [one for one in waiting if not one.joins.isdisjoint(run.joins)]
+        fragments = [one for one in self._fragments.values() if one.is_fragment and one is not run]
+        return [one for one in fragments if not one.joins.isdisjoint(run.joins)]
+
+    def _open_fragments_of(self, run: Run) -> bool:
+        """Return whether a fragment that names this run has spans open."""
+        return not run.is_fragment and any(one.open for one in self._fragments_of(run))
+
+    def _decide_waiting(self, fragment: Run, now: float) -> None:
+        """Hand over the run that waited for this fragment alone."""
+        for join in sorted(fragment.joins):
+            run = self._by_join.get(join)
+            if run is not None and run.state is State.ROOT_ENDED and not run.open and not self._open_fragments_of(run):
+                self.decide(run, now)
+                return
 
     def _absorb(self, run: Run, fragment: Run) -> None:
         self.open.pop(fragment.root_key, None)
         self._timed.pop(fragment.root_key, None)
+        self._fragments.pop(fragment.root_key, None)
         for key, node in fragment.nodes.items():
             node.run = run
             run.nodes[key] = node

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from opentelemetry.sdk.trace import ReadableSpan
 
 from attest_otel.findings import Finding
 from attest_otel.live.runs import Job
@@ -46,6 +48,24 @@ def trajectories(pipeline: Live) -> list[Trajectory]:
 
     grader._build = keep
     return found
+
+
+class Started(ReadableSpan):
+    """A span as `on_start` gets it: not the frozen copy that `on_end` gets."""
+
+
+def pass_through(pipeline: Live, started: list[Started], ended: Iterable[Started]) -> None:
+    """Let spans made by hand start and end in the processor."""
+    for span in started:
+        pipeline.processor.on_start(span)  # type: ignore[arg-type]
+    for span in ended:
+        pipeline.processor.on_end(_frozen(span))
+
+
+def _frozen(span: ReadableSpan) -> ReadableSpan:
+    return ReadableSpan(
+        span.name, context=span.context, parent=span.parent, attributes=span.attributes, start_time=span.start_time, end_time=span.end_time
+    )
 
 
 def findings(report: Report, check: str) -> list[Finding]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from opentelemetry import context, trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 
 from attest_otel import content, strict_json
 from attest_otel.export import callback, logs, metrics, spans
@@ -24,7 +24,7 @@ from attest_otel.record import capture_limits, provider_bytes, settings, tool_re
 from attest_otel.record.agent_run import agent_run
 from attest_otel.record.dispatcher import traced_dispatcher
 from tests.live.helpers import WAIT, Live, tool
-from tests.reliability.helpers import drained, findings, recorded
+from tests.reliability.helpers import Started, drained, findings, pass_through, recorded
 
 
 class OurError(RuntimeError):
@@ -331,10 +331,10 @@ def test_values_that_raise_or_recurse_pass_through(make: Callable[[], Any], plac
         elif place == "attribute":
             here = trace.get_current_span().get_span_context()
             ids = trace.SpanContext(here.trace_id, 1, is_remote=False)
-            foreign = ReadableSpan("execute_tool t", context=ids, parent=here, attributes={**tool(), "x": value, "gen_ai.tool.call.result": value})
-            live_one.processor.on_start(foreign)  # type: ignore[arg-type]
+            foreign = Started("execute_tool t", context=ids, parent=here, attributes={**tool(), "x": value, "gen_ai.tool.call.result": value})
+            pass_through(live_one, [foreign], [])
             live_one.processor.accept_content(here.trace_id, 1, {"gen_ai.tool.call.arguments": value})
-            live_one.processor.on_end(foreign)
+            pass_through(live_one, [], [foreign])
         else:
             error = TheirError(value)
             with pytest.raises(TheirError) as caught:
