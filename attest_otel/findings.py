@@ -81,6 +81,7 @@ def make_finding(
 
     The fields are set as they stand, without pydantic: a run has several findings a call, and they come
     from the checks, whose types mypy holds. What a file or a caller gives is validated by `Finding` itself.
+    All share one set of field names, which a copy copies: the garbage collector walks every container.
     """
     finding = Finding.__new__(Finding)
     _set(finding, "__dict__", {
@@ -94,7 +95,7 @@ def make_finding(
         "step": step,
         "metadata": {} if metadata is None else metadata.copy(),
     })  # fmt: skip
-    _set(finding, "__pydantic_fields_set__", _FINDING_FIELDS.copy())
+    _set(finding, "__pydantic_fields_set__", _FINDING_FIELDS)
     _set(finding, "__pydantic_extra__", None)
     _set(finding, "__pydantic_private__", None)
     return finding

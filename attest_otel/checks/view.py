@@ -38,7 +38,12 @@ class once(Generic[_Owner, _Value]):  # noqa: N801  # reads as the decorator it 
 
 
 class Call:
-    """One recorded call. `index` counts calls, `step` is the index of its step; `tool` is None when undeclared."""
+    """One recorded call. `index` counts calls, `step` is the index of its step; `tool` is None when undeclared.
+
+    A run may have a hundred thousand: slots, and what follows from a call is worked out on first use.
+    """
+
+    __slots__ = ("_canonical", "_outcome", "_parsed", "_text_only", "agent", "call", "index", "name", "side_effecting", "step", "tool")
 
     def __init__(self, index: int, step: int, call: ToolCall, tool: Tool | None, agent: str | None, text_only: bool) -> None:
         self.index = index
@@ -51,24 +56,24 @@ class Call:
         self.side_effecting = tool.side_effecting if tool is not None else None
         """What the tool is declared to be; None when nobody declared it."""
         self._text_only = text_only
+        self._parsed: strict_json.Parsed | None = None
+        self._canonical: str | None = None
+        self._outcome: Outcome | None = None
 
     @property
     def may_have_side_effect(self) -> bool:
         """True unless the tool is declared read-only: an undeclared tool is treated as side-effecting."""
         return self.side_effecting is not False
 
-    @once
+    @property
     def parsed(self) -> strict_json.Parsed | None:
         """The arguments as the model emitted them, strictly parsed; None when none were recorded.
 
         Blank or `null` raw text is `{}`. Without raw text the recorded `arguments` stand as they are.
         """
-        if self.call.arguments_raw is not None:
-            text = self.call.arguments_raw
-            return strict_json.Parsed({}) if text.strip() in EMPTY_RAW else strict_json.parse(text)
-        if self.call.arguments is not None:
-            return strict_json.Parsed(self.call.arguments)
-        return None
+        if self._parsed is None:
+            self._parsed = _parse(self.call)
+        return self._parsed
 
     @property
     def arguments(self) -> dict[str, Any] | None:
@@ -78,9 +83,14 @@ class Call:
             return None
         return parsed.value
 
-    @once
+    @property
     def canonical_arguments(self) -> str:
         """The key under which equal arguments are counted; unreadable text is its own key."""
+        if self._canonical is None:
+            self._canonical = self._count_as()
+        return self._canonical
+
+    def _count_as(self) -> str:
         parsed = self.parsed
         if parsed is None:
             return "absent"
@@ -88,15 +98,24 @@ class Call:
             return f"text:{self.call.arguments_raw}"
         return strict_json.canonical(parsed.value)
 
-    @once
+    @property
     def outcome(self) -> Outcome:
         """Whether the call is an error, and which evidence said so."""
-        return decide_outcome(self.call, self.tool, text_only=self._text_only)
+        if self._outcome is None:
+            self._outcome = decide_outcome(self.call, self.tool, text_only=self._text_only)
+        return self._outcome
 
     @property
     def succeeded(self) -> bool:
         """True when the call is known not to be an error."""
         return self.outcome.is_error is False
+
+
+def _parse(call: ToolCall) -> strict_json.Parsed | None:
+    if call.arguments_raw is not None:
+        text = call.arguments_raw
+        return strict_json.Parsed({}) if text.strip() in EMPTY_RAW else strict_json.parse(text)
+    return None if call.arguments is None else strict_json.Parsed(call.arguments)
 
 
 @dataclass(frozen=True)
