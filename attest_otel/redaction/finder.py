@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 import re2
@@ -42,7 +43,8 @@ class Finder:
                 spots += (Spot(match.start(), match.end(), "custom") for match in pattern.finditer(data) if match.end() > match.start())
         spots += find_halves(data, cut=cut)
         if depth < MAX_DEPTH:
-            spots += self._decoded(data, cut or breaks_off(data), depth + 1)
+            whole = [spot for spot in spots if data[spot.start : spot.start + 1] in {b"{", b"["}]
+            spots += _outside(whole, self._decoded(data, cut or breaks_off(data), depth + 1))
         return spots
 
     def named_values(self, data: bytes) -> Iterator[bytes]:
@@ -70,3 +72,15 @@ class Finder:
             found = self.find(text, cut=cut and end == len(data), depth=depth)
             if found:
                 yield Spot(start, end, found[0].kind)
+
+
+def _outside(whole: list[Spot], found: Iterable[Spot]) -> Iterator[Spot]:
+    """Yield what does not begin in an object or list that goes as a whole: decoded, its end can't be told."""
+    if not whole:
+        yield from found
+        return
+    starts = sorted((spot.start, spot.end) for spot in whole)
+    for spot in found:
+        number = bisect_right(starts, (spot.start, starts[-1][1])) - 1
+        if number < 0 or spot.start >= starts[number][1]:
+            yield spot

@@ -103,6 +103,8 @@ def _cards_in(data: bytes, start: int, end: int) -> Iterator[Spot]:
 def _card_from(data: bytes, groups: list[tuple[int, int]], first: int, least: int) -> int | None:
     if not 50 <= data[groups[first][0]] <= 54:  # noqa: PLR2004  # no brand begins with another digit than 2 to 6
         return None
+    if [end - start for start, end in groups[first : first + 3]] == [8, 4, 4]:
+        return None  # the beginning of a UUID
     digits = b""
     for number in range(first, min(first + MAX_CARD_DIGITS, len(groups))):
         start, end = groups[number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -84,7 +85,8 @@ class Redactor:
 
     def _redacted(self, text: str, *, cut: bool) -> str:
         if self._finder is not None:
-            text = _without_secrets(self._finder, text, cut=cut)
+            found = _without_secrets(self._finder, text, cut=cut)
+            text = found if found is not None else json.dumps(self._value(json.loads(text), 0))
         if self._hook is None:
             return text
         answer = self._hook(text)
@@ -110,11 +112,13 @@ class Redactor:
         return REPLACED if self.is_secret_name(key, value) else self._value(value, depth)
 
 
-def _without_secrets(finder: Finder, text: str, *, cut: bool) -> str:
+def _without_secrets(finder: Finder, text: str, *, cut: bool) -> str | None:
+    """Return the text without secrets, None where it is JSON whose members have to be looked at one by one."""
     spots = finder.find(_encoded(text), cut=cut)
     if not spots:
         return text
-    return write(text.encode("utf-8", "surrogatepass"), spots).decode("utf-8", "surrogatepass")
+    written = write(text.encode("utf-8", "surrogatepass"), spots)
+    return None if written is None else written.decode("utf-8", "surrogatepass")
 
 
 def _encoded(text: str) -> bytes:

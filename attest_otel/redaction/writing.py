@@ -17,19 +17,22 @@ LOOK_BACK_BYTES = 4_096
 _MARKER = re.compile(rb"\[redacted:[a-z0-9_]{1,32}\]")
 
 
-def write(data: bytes, spots: Iterable[Spot]) -> bytes:
-    """Return the text with every spot replaced; what is a replacement already stays."""
+def write(data: bytes, spots: Iterable[Spot]) -> bytes | None:
+    """Return the text with every spot replaced; None where it was JSON and can't be written so that it stays JSON.
+
+    What is a replacement already stays.
+    """
     merged = list(_merged(data, spots))
     if not merged:
         return data
     bare = [_is_bare(data, spot) for spot in merged]
     written = _written(data, merged, bare, deeper=0)
-    if not any(bare) or not _is_json(data) or _is_json(written):
+    if data[:64].lstrip()[:1] not in {b"{", b"[", b'"'} or not _is_json(data) or _is_json(written):
         return written
     for attempt in (_written(data, merged, bare, deeper=1), _written(data, merged, [False] * len(bare), deeper=0)):
         if _is_json(attempt):
             return attempt
-    return written
+    return None
 
 
 def _merged(data: bytes, spots: Iterable[Spot]) -> Iterator[Spot]:
