@@ -14,6 +14,7 @@ from attest_otel.errors import ConfigError
 from attest_otel.export.callback import OnReport
 from attest_otel.live.order import processors_of, put_first
 from attest_otel.live.processor import AttestSpanProcessor
+from attest_otel.redaction import Hook
 
 logger = logging.getLogger("attest_otel")
 
@@ -25,6 +26,7 @@ def install(
     meter_provider: metrics.MeterProvider | None = None,
     logger_provider: _logs.LoggerProvider | None = None,
     on_report: OnReport | None = None,
+    redact: Hook | None = None,
 ) -> AttestSpanProcessor:
     """Add a processor to a tracer provider and return it; twice on one provider is once.
 
@@ -35,6 +37,7 @@ def install(
         meter_provider: where metrics go; the global one by default.
         logger_provider: where log events go, when the settings ask for them.
         on_report: called with every report, on a thread of the pipeline.
+        redact: called with every text that is shown, after the patterns; on the agent's thread for what spans show.
 
     Raises:
         ConfigError: the settings cannot be used, or the provider is not the SDK's.
@@ -48,7 +51,12 @@ def install(
     if found is not None:
         return found
     processor = AttestSpanProcessor(
-        config, tracer_provider=provider, meter_provider=meter_provider, logger_provider=logger_provider, on_report=on_report
+        config,
+        tracer_provider=provider,
+        meter_provider=meter_provider,
+        logger_provider=logger_provider,
+        on_report=on_report,
+        redact=redact,
     )
     provider.add_span_processor(processor)
     if not put_first(provider, processor):
