@@ -32,7 +32,7 @@ def gaps_of_run(
         for result in orphans
     )
     for fact in facts:
-        if fact.kind != "other":
+        if fact.kind != "other" or fact.span.dropped_attributes:  # what said that it was a tool's may be what was dropped
             found.extend(_losses(fact))
     if len(found) > MAX_GAPS:
         found[MAX_GAPS - 1 :] = [write_gap(Gap.INCOMPLETE, f"and {len(found) - MAX_GAPS + 1} further gaps")]

@@ -203,7 +203,8 @@ class AgentRun:
             raise ReportTimeoutError(f"run {self.name!r} has not ended: ask for its report after the `with` block")
         if self._waiter is None:
             raise ReportTimeoutError(
-                f"nobody grades run {self.name!r}: no AttestSpanProcessor is installed, or the sampler dropped its spans"
+                f"nobody grades run {self.name!r}: no AttestSpanProcessor is installed, it was shut down, "
+                "or the sampler dropped the run's spans"
             )
         return self._waiter
 
