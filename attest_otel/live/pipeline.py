@@ -58,7 +58,7 @@ class Pipeline:
         self._stopped = False
         self._answers: deque[tuple[int, Report | str]] = deque(maxlen=MAX_ANSWERS)
         self._last_success: float | None = None
-        self._began = clock()
+        self._began = self._waiting_since = clock()
         self._model = model_loop(model_checks_of(attest, model_checks), names_unchecked(attest, model_checks), self._limits, self._model_answered, faults)
         self._grader = Grader(
             attest,
@@ -100,7 +100,7 @@ class Pipeline:
             late_spans=self.buffer.counts.read()["late"],
             worker_alive=self.worker.alive,
             last_success_age_seconds=age,
-            stuck=waiting > 0 and now - (self._last_success or self._began) > limit,
+            stuck=waiting > 0 and now - max(self._last_success or self._began, self._waiting_since) > limit,
             stuck_steps=self._lane.stuck,
         )
 
@@ -173,7 +173,7 @@ class Pipeline:
         for job in self.buffer.runs.take_ready():
             if job.revision == 0:
                 self._counts.add("started")
-            if self._lane.pending >= self._limits.max_queue_runs:
+            if len(self._jobs) >= self._limits.max_queue_runs:
                 self._drop(job, "queue_full", "the queue of runs is full (limits.max_queue_runs)", now)
             else:
                 self._jobs[id(job)] = job
@@ -187,6 +187,7 @@ class Pipeline:
             self.buffer.runs.done(job.run, State.EVICTED)
         self._faults.say(reason, f"a run was not graded: {message}")
 
+                self._waiting_since = self._waiting_since if self._lane.pending else now
     def _lane_after_ready(self, work: Work) -> None:
         self._submit_ready(self._clock())
         self._lane.submit(work)

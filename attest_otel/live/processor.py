@@ -40,6 +40,7 @@ from attest_otel.record import settings
 from attest_otel.redaction import Hook
 
 MANY_BIG_VALUES = "big values come faster than they can be cut: the runs that hold them are incomplete"
+TURNED_AWAY = "the run was not graded: spans come faster than they can be graded, and whole runs are left out"
 
 _all: weakref.WeakSet[AttestSpanProcessor] = weakref.WeakSet()
 
@@ -148,7 +149,8 @@ class AttestSpanProcessor(SpanProcessor):
     def report_waiter(self, trace_id: int, span_id: int) -> ReportWaiter | None:
         """Return a waiter for the report of the run with this root span, or None when the run is not held here."""
         try:
-            return None if self._closed else self._pipeline.waiter((trace_id << 64) | span_id)
+            waiter = None if self._closed else self._pipeline.waiter((trace_id << 64) | span_id)
+            return _refused(TURNED_AWAY) if waiter is None and trace_id in self._turned_away else waiter
         except Exception as error:  # noqa: BLE001
             self._faults.say("report_waiter", "a report could not be waited for", error)
             return None
@@ -251,6 +253,12 @@ class AttestSpanProcessor(SpanProcessor):
 
 
 def _weak_shutdown(ref: weakref.ref[AttestSpanProcessor]) -> Callable[[], None]:
+def _refused(reason: str) -> ReportWaiter:
+    waiter = ReportWaiter()
+    waiter.refuse(reason)
+    return waiter
+
+
     def shutdown() -> None:
         processor = ref()
         if processor is not None:

@@ -115,12 +115,14 @@ class Worker:
                 self._round()
             clean = True
         except BaseException as error:  # noqa: BLE001  # whatever ends it, the next span starts it again
-            self._faults.say("worker_restarted", "the worker ended and will be started again by the next span", error)
+            self._faults.say("worker_restarted", "the worker ended and is started again when there is work", error)
         finally:
             self._thread = None
             self.idle = not clean
 
     def _round(self) -> None:
+        if self.log and not clean:
+            self.wake()  # who wrote it saw a worker at work, and woke nobody
         self.idle = False
         self._read_log()
         now = self._clock()
