@@ -10,7 +10,7 @@ demo: $(READY)
 	@$(BIN)/attest-otel demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --ignore=tests/benchmarks
 
 e2e: $(READY)
 	$(BIN)/python -m tests.e2e.build
