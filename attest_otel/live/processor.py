@@ -252,13 +252,13 @@ class AttestSpanProcessor(SpanProcessor):
         self._begin()
 
 
-def _weak_shutdown(ref: weakref.ref[AttestSpanProcessor]) -> Callable[[], None]:
 def _refused(reason: str) -> ReportWaiter:
     waiter = ReportWaiter()
     waiter.refuse(reason)
     return waiter
 
 
+def _weak_shutdown(ref: weakref.ref[AttestSpanProcessor]) -> Callable[[], None]:
     def shutdown() -> None:
         processor = ref()
         if processor is not None:
