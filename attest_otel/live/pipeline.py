@@ -176,6 +176,7 @@ class Pipeline:
             if len(self._jobs) >= self._limits.max_queue_runs:
                 self._drop(job, "queue_full", "the queue of runs is full (limits.max_queue_runs)", now)
             else:
+                self._waiting_since = self._waiting_since if self._lane.pending else now
                 self._jobs[id(job)] = job
                 self._lane.submit(self._grader.grade(job))
 
@@ -187,7 +188,6 @@ class Pipeline:
             self.buffer.runs.done(job.run, State.EVICTED)
         self._faults.say(reason, f"a run was not graded: {message}")
 
-                self._waiting_since = self._waiting_since if self._lane.pending else now
     def _lane_after_ready(self, work: Work) -> None:
         self._submit_ready(self._clock())
         self._lane.submit(work)

@@ -119,10 +119,10 @@ class Worker:
         finally:
             self._thread = None
             self.idle = not clean
-
-    def _round(self) -> None:
         if self.log and not clean:
             self.wake()  # who wrote it saw a worker at work, and woke nobody
+
+    def _round(self) -> None:
         self.idle = False
         self._read_log()
         now = self._clock()
