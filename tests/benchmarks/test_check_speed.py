@@ -104,6 +104,13 @@ def test_a_hundred_thousand_calls(shape: str) -> None:
     _hold_growth(ATTEST, SHAPES[shape](10_000), SHAPES[shape](100_000), rounds=2)
 
 
+def test_ten_times_the_output_costs_ten_times() -> None:
+    """An output of ten megabytes costs little more than ten times one of one."""
+    small, large = (run_with(TEXTS["words"][:500_000] * times) for times in (2, 20))
+    assert len(large.steps[0].tool_call.output or "") == 10_000_000  # type: ignore[union-attr]
+    _hold_growth(ATTEST, small, large)
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_hostile_output_holds_no_check_up(name: str) -> None:
     """Five megabytes of a stranger's text, as an output, an argument and an answer: no check fails, none costs more than its budget."""
