@@ -38,7 +38,11 @@ def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, null
     if compiled.skipped_patterns:
         patterns = ", ".join(compiled.skipped_patterns[:3])
         yield Problem("unchecked", "warn", "schema", f"A pattern of the schema can't run in linear time and wasn't checked: {excerpt(patterns, 200)}.")
-    if compiled.is_valid(arguments) is False:
+    valid = compiled.is_valid(arguments)
+    if valid is None and compiled.validator is not None:
+        yield Problem("unchecked", "warn", "schema", "The arguments weren't checked: holding them against the schema's branches would cost too much.")
+        return
+    if valid is False:
         yield from _violations(compiled, arguments, nulls_count)
     for path in type_mismatches(compiled, arguments, _ONE_MORE):
         reason = f"{path_text(path)} is a whole number written as a float; the schema wants an integer and lets it through."
@@ -66,7 +70,7 @@ def _violation_reason(violation: Violation) -> str:
     if violation.keyword == "required":
         return f"{where} is missing: the schema requires it."
     if violation.keyword == "schema":
-        return "The arguments break the tool's schema; they are too large to say where."
+        return "The arguments break the tool's schema; they or the schema are too large to say where."
     return f"{where} breaks the tool's schema ({violation.keyword}): expected {violation.expected}."
 
 

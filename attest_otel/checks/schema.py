@@ -21,6 +21,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from attest_otel.checks.schema_cost import is_affordable, is_explainable
 from attest_otel.checks.schema_text import describe, without_patterns
 from attest_otel.checks.shape import Shape, is_surely_fine, shape_of
 from attest_otel.json_values import has_at_most_nodes, leaf_text
@@ -30,6 +31,7 @@ MAX_COMPILED_SCHEMAS = 256
 MAX_VIOLATIONS = 20
 MAX_NODES_EXPLAINED = 10_000
 MAX_INTEGER_BITS = 14_000
+MAX_UNCOUNTED_PRODUCT = 100_000_000
 ABSENT: Any = object()
 
 Path = tuple[str | int, ...]
@@ -49,7 +51,8 @@ class Violation:
 class CompiledSchema:
     """A schema ready to check values. With a `problem` it can check nothing and says why.
 
-    `shape` is there where the schema is simple enough for the quick answer of `is_surely_fine`.
+    `shape` is there where the schema is simple enough for the quick answer of `is_surely_fine`. A value of at most
+    `uncounted_nodes` parts is validated without counting first what that costs; -1 where each is counted.
     """
 
     validator: Any = None
@@ -57,29 +60,35 @@ class CompiledSchema:
     skipped_patterns: tuple[str, ...] = ()
     schema: Any = field(default=None, repr=False)
     shape: Shape | None = field(default=None, repr=False)
+    uncounted_nodes: int = 0
 
     def is_surely_fine(self, arguments: Any) -> bool:
         """Return whether arguments are an object that is valid and has nothing that a reader would stop at."""
-        return self.shape is not None and type(arguments) is dict and is_surely_fine(arguments, self.shape) and self.is_valid(arguments) is True
+        return self.shape is not None and type(arguments) is dict and is_surely_fine(arguments, self.shape) and self._validates(arguments)
 
     def is_valid(self, value: Any) -> bool | None:
-        """Return whether the value is valid; None when the schema can't be used."""
+        """Return whether the value is valid; None when the schema can't be used, or when that would cost too much."""
         if self.validator is None:
             return None
+        if not has_at_most_nodes(value, self.uncounted_nodes) and not is_affordable(self.schema, value):
+            return None
+        return self._validates(value)
+
+    def _validates(self, value: Any) -> bool:
         try:
             return bool(self.validator.is_valid(value))
         except ValueError:
             return bool(self.validator.is_valid(_as_json(value)))
 
     def violations(self, value: Any) -> list[Violation]:
-        """Return the first `MAX_VIOLATIONS` violations; of a huge value only that there are some."""
-        if not has_at_most_nodes(value, MAX_NODES_EXPLAINED):
+        """Return the first `MAX_VIOLATIONS` violations; where they would fill the memory only that there are some."""
+        if not self._can_explain(value):
             return [] if self.is_valid(value) is not False else [Violation((), "schema", value, "a value that the schema allows")]
         return list(islice((v for error in self._errors(value) for v in _violations(error, value)), MAX_VIOLATIONS))
 
     def null_members(self, value: Any) -> list[Path]:
         """Return the explicit nulls that alone make the value invalid and may simply be left out; [] if there is more."""
-        if not has_at_most_nodes(value, MAX_NODES_EXPLAINED):
+        if not self._can_explain(value):
             return []
         paths = {path: None for error in self._errors(value) for path in _null_paths(error, value)}
         return list(paths) if paths and self.is_valid(_without(value, set(paths))) else []
@@ -89,7 +98,12 @@ class CompiledSchema:
 
         Of a combination's branches the one with the fewest errors counts.
         """
+        if not self._can_explain(value):
+            return set()
         return {path for error in self._errors(value) for path in _type_refusals(error)}
+
+    def _can_explain(self, value: Any) -> bool:
+        return has_at_most_nodes(value, MAX_NODES_EXPLAINED) and is_explainable(self.schema, value)
 
     def _errors(self, value: Any) -> Iterator[Any]:
         if self.validator is None:
@@ -135,14 +149,19 @@ def _compile(text: str) -> CompiledSchema:
     try:
         schema = json.loads(text)
         try:
-            return CompiledSchema(_validator(schema), schema=schema, shape=shape_of(schema))
+            return CompiledSchema(_validator(schema), schema=schema, shape=shape_of(schema), uncounted_nodes=_uncounted_nodes(text))
         except ValueError:
             schema, skipped = without_patterns(schema, _is_linear)
             if not skipped:
                 raise
-            return CompiledSchema(_validator(schema), skipped_patterns=tuple(skipped), schema=schema)
+            return CompiledSchema(_validator(schema), skipped_patterns=tuple(skipped), schema=schema, uncounted_nodes=_uncounted_nodes(text))
     except (ValueError, TypeError, RecursionError) as error:
         return CompiledSchema(problem=f"the schema can't be used: {str(error).partition(chr(10))[0]}"[:300])
+
+
+def _uncounted_nodes(text: str) -> int:
+    """Return how large a value may be whose validation is cheap whatever the schema says; -1 for a schema that refers to itself."""
+    return -1 if any(name in text for name in ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')) else MAX_UNCOUNTED_PRODUCT // (len(text) + 1)
 
 
 def _validator(schema: Any) -> Any:
