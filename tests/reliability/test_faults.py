@@ -23,7 +23,7 @@ from attest_otel.record import agent_run as agent_module
 from attest_otel.record import capture_limits, provider_bytes, settings, tool_requests, tool_span
 from attest_otel.record.agent_run import agent_run
 from attest_otel.record.dispatcher import traced_dispatcher
-from tests.live.helpers import WAIT, Live, tool
+from tests.live.helpers import AGENT, WAIT, Live, tool
 from tests.reliability.helpers import Started, drained, findings, pass_through, recorded
 
 
@@ -120,8 +120,8 @@ class Outcome:
     errors: list[BaseException]
 
 
-def application(sentinel: Any, error: BaseException) -> Outcome:
-    """An agent with calls of every form; it keeps what it gets."""
+def application(sentinel: Any, error: BaseException, tracer: trace.Tracer) -> Outcome:
+    """An agent with calls of every form, and one that somebody else's instrumentation records; it keeps what it gets."""
     seen = Outcome([], [])
 
     def dispatch(name: str, arguments: Any) -> Any:
@@ -152,11 +152,13 @@ def application(sentinel: Any, error: BaseException) -> Outcome:
             seen.errors.append(caught)
         run.final_answer = "done"
     asyncio.run(calls())
-    try:
-        with agent_run("b", task="t"):
-            raise error
-    except BaseException as caught:
-        seen.errors.append(caught)
+    around: list[Any] = [agent_run("b", task="t"), tracer.start_as_current_span("agent", attributes=AGENT)]
+    for run in around:
+        try:
+            with run, tracer.start_as_current_span("execute_tool t", attributes=tool()):
+                raise error
+        except BaseException as caught:
+            seen.errors.append(caught)
     return seen
 
 
@@ -182,11 +184,11 @@ def test_a_fault_at_any_seam_changes_nothing(owner: Any, name: str, live_one: Li
             patch.setattr(owner, name, _fail)
         if name in {"_start_busy", "_end_busy"} or owner is admission.Admission:
             live_one.processor._turned_away[1] = True
-        seen = application(sentinel, error)
+        seen = application(sentinel, error, live_one.tracer)
         live_one.provider.force_flush(200)
         live_one.provider.shutdown()
     assert [result is sentinel for result in seen.results] == [True] * 4
-    assert [caught is error for caught in seen.errors] == [True] * 3
+    assert [caught is error for caught in seen.errors] == [True] * 4
     assert context.get_current() == before
 
 
@@ -218,9 +220,9 @@ def test_a_processor_of_others_that_raises_does_not_reach_the_agent_through_us(w
     """The spans are ours: a fault of another processor while we make them is not the agent's."""
     live_one.provider.add_span_processor(Rude(where))  # type: ignore[arg-type]
     sentinel, error = object(), TheirError("mine")
-    seen = application(sentinel, error)
+    seen = application(sentinel, error, trace.NoOpTracer())
     assert [result is sentinel for result in seen.results] == [True] * 4
-    assert [caught is error for caught in seen.errors] == [True] * 3
+    assert [caught is error for caught in seen.errors] == [True] * 4
 
 
 def test_an_agent_whose_tracer_fails_runs_and_says_why_it_has_no_report(live_one: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,15 +126,32 @@ def test_d06_a_context_left_attached_does_not_join_two_runs() -> None:
         assert pipeline.processor.health().late_spans == 0
 
 
-def test_d08_a_stream_that_ended_before_its_content_is_not_empty() -> None:
-    """A tool span without a result is unchecked, not an empty output; so is our own of a generator."""
+class Stream:
+    """A stream of a client's library: an iterator whose text is not its content."""
+
+    def __init__(self) -> None:
+        self._parts = iter("ab")
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> str:
+        return next(self._parts)
+
+    def __repr__(self) -> str:
+        return "Stream(open)"
+
+
+@pytest.mark.parametrize("stream", [Stream, lambda: iter("ab"), lambda: (part for part in "ab")])
+def test_d08_a_stream_that_ended_before_its_content_is_not_empty(stream: Any) -> None:
+    """A tool span without a result is unchecked, not an empty output; so is our own of a stream."""
     with recorded() as pipeline:
         runs = trajectories(pipeline)
         start = pipeline.tracer.start_as_current_span
         with start("agent", attributes=AGENT), start("execute_tool t", attributes=tool(output=None)):
             pass
         with agent_run("a", task="t"):
-            assert list(traced_dispatcher(lambda name, arguments: iter("ab"))("t", "{}")) == ["a", "b"]
+            assert list(traced_dispatcher(lambda name, arguments: stream())("t", "{}")) == ["a", "b"]
         for report in drained(pipeline):
             assert report.verdict == "review"
             assert verdicts(report, "tool_use") == ["unchecked"]

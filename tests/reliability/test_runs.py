@@ -124,6 +124,7 @@ def test_late_spans_supersede_once_and_never_milder() -> None:
         slow[2].end()
         pipeline.tracer.start_span("execute_tool late", context=below, attributes=tool("late")).end()
         assert pipeline.processor.drain(WAIT)
+        pipeline.processor.shutdown()
         assert [report.revision for report in pipeline.reports] == [0, 1]
         order = ["pass", "review", "block"]
         assert order.index(pipeline.reports[1].verdict) >= order.index(first.verdict)
