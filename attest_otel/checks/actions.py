@@ -50,13 +50,13 @@ def check(view: RunView) -> CheckResult | None:
 
 def _declared_phrases(view: RunView) -> dict[str, tuple[str, ...]]:
     """Return the tools that declare each phrase, by the phrase as it is compared."""
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, dict[str, None]] = defaultdict(dict)
     for tool in view.tools.values():
         for phrase in tool.completion_phrases:
             plain = normalise(phrase[:MAX_PHRASE_CHARS])
-            if plain and tool.name not in found.get(plain, ()):
-                found[plain] = (*found.get(plain, ()), tool.name)
-    return found
+            if plain:
+                found[plain][tool.name] = None
+    return {phrase: tuple(tools) for phrase, tools in found.items()}
 
 
 def _grade(view: RunView, claim: Claim, tools: Sequence[str], calls: Mapping[str, list[Call]]) -> Finding:

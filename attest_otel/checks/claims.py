@@ -26,6 +26,8 @@ MAX_ANSWER_CHARS = 1_000_000
 MAX_CLAIMS = 50
 MAX_PLACES = 2_000
 MAX_PHRASE_CHARS = 200
+MAX_SEARCHES = 1_000_000
+_CHARS_A_SEARCH = 1_000
 
 MAX_LOOK_BACK_CHARS = 300
 
@@ -67,17 +69,23 @@ def find_claims(answer: str, phrases: Iterable[str]) -> tuple[list[Claim], bool]
     """Return the claims an answer makes with these phrases, in its order, and whether all of it was read.
 
     At most `MAX_ANSWER_CHARS` characters, `MAX_PLACES` places where a phrase stands and `MAX_CLAIMS` claims
-    are looked at. The phrases must be as `normalise` returns them.
+    are looked at, and at most `MAX_SEARCHES` times is a phrase looked for in a thousand characters. The phrases must be as `normalise` returns them.
     """
     read = answer[:MAX_ANSWER_CHARS]
     text = normalise(read)
-    wanted = [phrase for phrase in phrases if phrase in text]
+    declared = list(phrases)
+    left = MAX_SEARCHES // _cost(text)
+    wanted = [phrase for phrase in declared[:left] if phrase in text]
+    is_whole = len(read) == len(answer) and len(declared) <= left
     found: list[Claim] = []
     if not wanted:
-        return found, len(read) == len(answer)
-    places = 0
+        return found, is_whole
+    places, searches = 0, MAX_SEARCHES
     for clause, header in _statements(f"\n{read}"):
         plain = normalise(clause)
+        searches -= len(wanted) * _cost(plain)
+        if searches < 0:
+            return found, False
         for phrase in wanted:
             times = plain.count(phrase)
             places += times
@@ -85,13 +93,17 @@ def find_claims(answer: str, phrases: Iterable[str]) -> tuple[list[Claim], bool]
                 return found, False
             if times and _claims(plain, phrase, header):
                 found.append(Claim(phrase, clause.strip()))
-    return found, len(read) == len(answer)
+    return found, is_whole
 
 
 def normalise(text: str) -> str:
     """Return text as phrases are compared: NFKC, case-folded, plain apostrophes, single spaces."""
     folded = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
     return _SPACE.sub(" ", folded.translate(_APOSTROPHES)).strip()
+
+
+def _cost(text: str) -> int:
+    return 1 + len(text) // _CHARS_A_SEARCH
 
 
 def _statements(text: str) -> Iterator[tuple[str, str]]:

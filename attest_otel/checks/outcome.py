@@ -19,6 +19,7 @@ ErrorSource = Literal["is_error", "status", "exit_code", "fields", "text", "retu
 
 MAX_FIELDS_CHARS = 4 * 1024 * 1024
 _STATUS_THAT_MAY_FAIL = re.compile(r'"status(?:_code|Code)?"\s*+:\s*+(?:[45]|"[^a-dg-zA-DG-Z])')
+_ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
 _FAILED_WORDS = frozenset({"error", "failed", "failure"})
 _STATUS_FIELDS = ("status", "status_code", "statusCode", "http_status")
 _TEXT_STARTS = ("error", "exception", "traceback")
@@ -94,7 +95,9 @@ def _may_tell(output: str) -> bool:
     """Return whether a field of the object can be one that speaks; only then is it worth parsing."""
     if '"error' in output or '"ok"' in output or '"success"' in output or '"isError"' in output or '"http_status"' in output:
         return True
-    return '"status' in output and ("\\u" in output or _STATUS_THAT_MAY_FAIL.search(output) is not None)
+    if "\\u00" in output and _ESCAPED_ASCII.search(output) is not None:
+        return True
+    return '"status' in output and _STATUS_THAT_MAY_FAIL.search(output) is not None
 
 
 def _is_failed_status(value: Any, *, words: bool) -> bool:

@@ -96,11 +96,19 @@ def _recoveries(view: RunView, failed: list[Call]) -> dict[int, Recovery]:
         if retried is not None:
             found[call.index] = Recovery("retried", view.calls[retried].step)
             continue
-        stand_ins = [first_later(call, name) for name in view.tool_fallbacks.get(call.name, ())]
-        later = [index for index in stand_ins if index is not None]
-        if later:
-            found[call.index] = Recovery("fallback", view.calls[min(later)].step)
+        stand_in = first_later(call, _fallbacks_of(view, call.name, succeeded))
+        if stand_in is not None:
+            found[call.index] = Recovery("fallback", view.calls[stand_in].step)
     return found
+
+
+def _fallbacks_of(view: RunView, name: str, succeeded: dict[object, list[Call]]) -> object:
+    """Return the key under which the successful calls of all fallbacks of a tool stand, gathered once a tool."""
+    key = ("fallbacks", name, "")
+    if key not in succeeded:
+        stand_ins = dict.fromkeys(view.tool_fallbacks.get(name, ()))
+        succeeded[key] = [call for stand_in in stand_ins for call in succeeded.get(stand_in, ())]
+    return key
 
 
 def _scoped(call: Call) -> bool:

@@ -155,3 +155,20 @@ def test_what_was_not_read_is_said(answer: str) -> None:
 def test_phrases_are_compared_as_people_read_them() -> None:
     """Case, width, apostrophes and spacing don't matter."""
     assert normalise(" It\u2019s  \uff24one\n ") == "it's done"
+
+
+def test_many_phrases_over_many_clauses_are_bounded() -> None:
+    """Phrases are looked for a bounded number of times; beyond that the answer was not all read, and that is said."""
+    phrases = [f"did{i} it" for i in range(2_000)]
+    answer = "no. " * 50_000 + ". ".join(f"{phrase} not" for phrase in phrases)
+    claims, is_whole = find_claims(answer, phrases)
+    assert not is_whole
+    assert len(claims) <= MAX_CLAIMS
+    assert find_claims("a " * 400_000, [f"x{i}" for i in range(20_000)]) == ([], False)
+
+
+def test_a_thousand_tools_may_share_a_phrase() -> None:
+    """Tools that declare the same phrase are gathered once each."""
+    tools = [{"name": f"t{i}", "side_effecting": True, "completion_phrases": ["all done"]} for i in range(1_000)]
+    found = graded("It is all done.", call("t999", "{}", "ok"), tools=tools)
+    assert [f.verdict for f in found.findings] == ["performed"]

@@ -186,3 +186,14 @@ def test_many_failing_calls_stay_cheap() -> None:
     steps = [call("a", "Error: x", turn=1) for _ in range(2000)] + [call("a", turn=1) for _ in range(2000)]
     result = grade(run(*steps))
     assert sum(f.verdict == "error_silent" for f in result.findings) == 2000
+
+
+def test_many_fallbacks_stay_cheap() -> None:
+    """Thousands of failing calls with thousands of fallbacks each are graded in a fraction of their product; the first that came later counts."""
+    many = 20_000
+    names = [f"f{i}" for i in range(many)]
+    failing = [call("pay", "Error: down") for _ in range(many)]
+    trajectory = run(*failing, *[call(name) for name in names], tool_fallbacks={"pay": [*reversed(names), "unused"]})
+    result = grade(trajectory)
+    assert result.passed
+    assert {f.metadata["recovered_at"] for f in result.findings[:many]} == {many}
