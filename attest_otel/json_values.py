@@ -143,7 +143,7 @@ def _is_plain(value: Any, depth: int) -> bool:
     if kind is str or value is None:
         return True
     if kind is int:
-        return -_PLAIN_INTEGER < value < _PLAIN_INTEGER
+        return bool(abs(value) < _PLAIN_INTEGER)
     if depth == 0:
         return False
     if kind is dict:

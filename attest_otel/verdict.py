@@ -87,10 +87,14 @@ class VerdictPolicy(BaseModel):
 
     def _apply_to(self, result: CheckResult) -> CheckResult:
         floor = self._floor(result)
-        if floor == "pass" and result.check not in self.dispositions and all(map(_plainly_passes, result.findings)):
+        plain = floor == "pass" and result.check not in self.dispositions
+        if plain and all(map(_plainly_passes, result.findings)):
             return result
         inconclusive = result.check == "faithfulness" and not _claims_checked(result)
-        changed = [self._dispose(result.check, finding, floor, inconclusive) for finding in result.findings]
+        changed = [
+            finding if plain and _plainly_passes(finding) else self._dispose(result.check, finding, floor, inconclusive)
+            for finding in result.findings
+        ]
         return result.model_copy(update={"findings": changed})
 
     def _floor(self, result: CheckResult) -> Disposition:

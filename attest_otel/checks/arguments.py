@@ -52,7 +52,7 @@ def check(view: RunView) -> CheckResult:
     run = _Run(view)
     graded = [(call, run.problems(call)) for call in view.calls]
     findings = [finding for call, problems in graded for finding in _findings(run, call, problems)]
-    checked = [problems for _, problems in graded if not all(p.verdict == "unchecked" for p in problems) or not problems]
+    checked = [problems for _, problems in graded if not problems or not all(p.verdict == "unchecked" for p in problems)]
     score = sum(not problems for problems in checked) / len(checked) if checked else None
     return make_result(NAME, findings, _summary(view, findings), score=score)
 

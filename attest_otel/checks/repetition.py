@@ -58,7 +58,11 @@ def check(view: RunView) -> CheckResult | None:
     for call in view.calls:
         by_tool[call.name].append(call)
     remembered = _remembered(view)
-    graders = [_ToolGrader(calls, remembered.get(name, {})) for name, calls in by_tool.items()]
+    graders = [
+        _ToolGrader(calls, remembered.get(name, {}))
+        for name, calls in by_tool.items()
+        if calls[0].may_have_side_effect or len(calls) >= LOOP_LENGTH
+    ]
     findings = [finding for grader in graders for finding in grader.findings()]
     findings.sort(key=lambda finding: finding.step or 0)
     good, bad = (sum(grader.count(passed=passed) for grader in graders) for passed in (True, False))

@@ -124,7 +124,8 @@ def _texts_in(value: Any, depth: int) -> Iterator[str]:
                 yield f'"{key}": "{part}"'
             else:
                 yield str(key)
-                yield from _texts_in(part, depth + 1)
+                if part is not None and not isinstance(part, bool):
+                    yield from _texts_in(part, depth + 1)
     elif isinstance(value, list | tuple) and depth < MAX_DEPTH:
         for part in value:
             yield from _texts_in(part, depth + 1)
