@@ -28,6 +28,8 @@ from attest_otel.read.runs import split_runs
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 
+LATE = "it was not begun: the time for the run was up (limits.evaluation_deadline_seconds)"
+
 ModelChecks = Callable[[Trajectory, Report], Awaitable[Sequence[CheckResult]]]
 Build = Callable[[Job], Trajectory]
 
@@ -127,7 +129,10 @@ class Grader:
         graded = Graded(job, built.value if built.fault is None else bare_run(job, f"the run was not rebuilt: {built.fault}"))
         view = yield self._step("reading the run", partial(self._view, graded.run))
         for name in self._attest.deterministic_checks():
-            outcome = view if view.fault is not None else (yield self._check(view.value, name, ends))
+            outcome = view
+            if view.fault is None:
+                late = self._clock() >= ends
+                outcome = Outcome(fault=LATE) if late else (yield self._check(view.value, name, ends))
             self._take(graded, name, outcome)
         if view.fault is None:
             graded.view = view.value
@@ -200,7 +205,7 @@ class Grader:
         return self._attest.report(graded.run, results, revision=graded.job.revision)
 
     def _check(self, view: RunView, name: CheckName, ends: float) -> Step:
-        left = min(self._limits.check_deadline_seconds, max(ends - self._clock(), 0.001))
+        left = min(self._limits.check_deadline_seconds, ends - self._clock())
         return Step(f"check {name}", partial(run_one, view, name), left, interrupt=True)
 
     def _take(self, graded: Graded, name: CheckName, outcome: Outcome) -> None:

@@ -21,6 +21,7 @@ from attest_otel.live.quiet import quiet
 
 SLICE_SECONDS = 0.0001
 PAUSE_SECONDS = 0.0001
+WATCH_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,13 @@ class Lane:
         if turn is not None:
             left = turn.started + turn.step.deadline_seconds - self._clock()
             if left > 0:
-                return left
+                return min(left, WATCH_SECONDS)
             if turn.take():
                 self._abandon(turn)
         elif self.pending and (self._thread is None or not self._thread.is_alive()) and not self._closed:
             self._faults.say("lane_restarted", "the thread that grades runs had ended and was started again")
             self._go(*self._parked)
-        return 1.0 if self.pending else None
+        return WATCH_SECONDS if self.pending else None
 
     def close(self) -> None:
         """Stop when the queue is empty; what is running may end as it likes."""

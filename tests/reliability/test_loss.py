@@ -21,7 +21,7 @@ from attest_otel.record.dispatcher import traced_dispatcher
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 from tests.live.helpers import AGENT, WAIT, Live, live, tool
-from tests.reliability.helpers import drained, program, recorded, verdicts
+from tests.reliability.helpers import drained, findings, program, recorded, verdicts
 
 ANSWER = '[{"role": "assistant", "parts": [{"type": "text", "content": "done"}]}]'
 WHOLE = {**AGENT, "gen_ai.output.messages": ANSWER, "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "go"}]}]'}
@@ -213,6 +213,9 @@ def test_a_run_has_a_deadline_and_what_was_not_begun_says_so(monkeypatch: pytest
         _run(pipeline.provider)
         first, second = drained(pipeline)
         assert {verdict for check in CHECKS for verdict in verdicts(first, check)} == {"unchecked"}
+        said = {check: findings(first, check)[0].reason for check in CHECKS}
+        assert sum("took longer" in reason for reason in said.values()) == 1
+        assert sum("not begun" in reason for reason in said.values()) == len(CHECKS) - 1
         assert second.verdict == "pass"
 
 
