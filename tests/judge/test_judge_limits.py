@@ -6,13 +6,14 @@ import threading
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from opentelemetry.trace import SpanContext
 
 from attest_otel.judge.anthropic_judge import AnthropicJudge
 from attest_otel.judge.breaker import FAILURES, PAUSE_SECONDS
 from attest_otel.judge.question import Answer
-from attest_otel.testing import Failure, MessagesServer, Reply
+from attest_otel.testing import Failure, MessagesServer, Reply, Wire
 from tests.judge.offline import NO, YES, StillTime, judge_at, key, question
 from tests.judge.test_anthropic_judge import together
 
@@ -104,13 +105,40 @@ async def test_what_is_the_question_s_fault_leaves_the_breaker_closed(reply: Any
 
 
 async def test_never_more_at_once_than_allowed() -> None:
-    """Three places, nine questions: three at a time, and all are answered."""
+    """Three places, nine questions: three are with the server and six wait; then all are answered."""
     crowd = Crowd(3)
     with MessagesServer(crowd.reply) as server:
         judge = judge_at(server.base_url, max_concurrency=3)
-        assert await together(judge, 9) == [{"answer": "yes"}] * 9
+        values: list[Any] = []
+
+        async def ask() -> None:
+            values.extend(await together(judge, 9))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await anyio.to_thread.run_sync(crowd.arrived.wait, 20)
+            places = judge._running_loop().places.statistics()
+            assert (places.borrowed_tokens, places.tasks_waiting, len(server.requests)) == (3, 6, 3)
+            crowd.go.set()
         await judge.aclose()
+    assert values == [{"answer": "yes"}] * 9
     assert crowd.most == 3
+
+
+async def test_what_the_server_refused_costs_no_tokens() -> None:
+    """A run has tokens for one question; two refusals before its answer take none of them."""
+    with MessagesServer([Failure(500), Failure(429), YES]) as server:
+        judge = judge_at(server.base_url, max_tokens_per_run=250, max_retries=2)
+        assert (await judge.session("r").ask(question())).value == {"answer": "yes"}
+        await judge.aclose()
+
+
+async def test_what_may_have_been_read_costs_its_estimate() -> None:
+    """Where the connection broke, nobody knows what was spent."""
+    with MessagesServer([Reply(YES, wire=Wire(cut_after_bytes=9)), YES]) as server:
+        judge = judge_at(server.base_url, max_tokens_per_run=250, max_retries=2)
+        assert (await judge.session("r").ask(question())).limit == "budget"
+        await judge.aclose()
 
 
 async def test_asked_once_by_content() -> None:
@@ -201,20 +229,24 @@ async def included(
 
 
 class Crowd:
-    """Answers when so many requests are in at once, and notes the most there ever were."""
+    """Holds its answers until it is told to go, and notes the most requests there ever were at once."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, expected: int) -> None:
         self.most = 0
+        self.arrived = threading.Event()
+        self.go = threading.Event()
+        self._expected = expected
         self._inside = 0
         self._lock = threading.Lock()
-        self._full = threading.Barrier(number, timeout=20)
 
     def reply(self, _request: dict[str, Any]) -> str:
         """Answer yes."""
         with self._lock:
             self._inside += 1
             self.most = max(self.most, self._inside)
-        self._full.wait()
+            if self._inside == self._expected:
+                self.arrived.set()
+        self.go.wait(20)
         with self._lock:
             self._inside -= 1
         return YES
