@@ -18,7 +18,7 @@ from attest_otel.live.deciding import Decider
 from attest_otel.live.faults import Counts
 from attest_otel.live.runs import Node, Run, State, join_keys, span_key, subtree
 from attest_otel.live.sizes import cut_record, cut_text, record_size, span_within, text_size
-from attest_otel.read.kinds import NEVER_GRADED, kind_of
+from attest_otel.read.kinds import NEVER_GRADED, is_ours, kind_of
 from attest_otel.read.span import SpanRecord, from_sdk
 
 SMALL_VALUE_BYTES = 256
@@ -285,4 +285,4 @@ def _nothing() -> None:
 def _is_ours(span: ReadableSpan) -> bool:
     """Return whether an evaluation or the grading model made a span; one that claims to be an agent or a tool is a stranger's."""
     scope = span.instrumentation_scope
-    return scope is not None and scope.name in NEVER_GRADED and kind_of(from_sdk(span)) == "other"
+    return scope is not None and scope.name in NEVER_GRADED and is_ours(from_sdk(span))

@@ -9,7 +9,7 @@ from attest_otel import attributes as names
 from attest_otel.read.conventions import facts_of
 from attest_otel.read.definitions import enrich, merge_tools
 from attest_otel.read.facts import SpanFacts
-from attest_otel.read.kinds import NEVER_GRADED
+from attest_otel.read.kinds import is_ours
 from attest_otel.read.messages import user_texts
 from attest_otel.read.missing import gaps_of_run
 from attest_otel.read.model_calls import ModelCall, model_calls, owner_of
@@ -35,7 +35,7 @@ def build_trajectory(root: SpanRecord | None, spans: Sequence[SpanRecord]) -> Tr
     """
     members = ordered([*spans, *([root] if root is not None else [])])
     tree = Tree(members)
-    facts = [facts_of(span) for span in members if span.scope not in NEVER_GRADED]
+    facts = [facts_of(span) for span in members if not is_ours(span)]
     return _Run(root, facts, tree).trajectory()
 
 

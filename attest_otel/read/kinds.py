@@ -33,6 +33,11 @@ def kind_of(span: SpanRecord) -> Kind:
     return _kind_by_marks(span)
 
 
+def is_ours(span: SpanRecord) -> bool:
+    """Return whether an evaluation or the grading model made a span, which is never graded."""
+    return span.scope in NEVER_GRADED and kind_of(span) == "other"
+
+
 def _kind_by_marks(span: SpanRecord) -> Kind:
     given = span.attributes
     if "mcp.method.name" in given:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from attest_otel import attributes as names
 from attest_otel.read.facts import Kind
-from attest_otel.read.kinds import NEVER_GRADED, conversation_of, kind_of, response_id_of, run_id_of
+from attest_otel.read.kinds import conversation_of, is_ours, kind_of, response_id_of, run_id_of
 from attest_otel.read.model_calls import is_hop_of
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.tree import Tree, ordered
@@ -39,7 +39,7 @@ class RunSpans:
 
 def split_runs(spans: Iterable[SpanRecord]) -> list[RunSpans]:
     """Group spans into runs, in the order of their starts; the same for every order of arrival."""
-    sorted_spans = [span for span in ordered(spans) if span.scope not in NEVER_GRADED]
+    sorted_spans = [span for span in ordered(spans) if not is_ours(span)]
     tree = Tree(sorted_spans)
     kinds = {_key(span): kind_of(span) for span in sorted_spans}
     groups, outside = _by_agent(sorted_spans, tree, kinds)
