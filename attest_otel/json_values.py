@@ -17,6 +17,7 @@ _PLAIN_BITS = 996
 _PLAIN_INTEGER = 10**18
 _PLAIN_DEPTH = 8
 _PLAIN_DIGITS = 300
+_CHARS_A_PART = 256
 _EXACT_FLOAT = 2.0**53
 _TOO_MANY = "<too many values to compare>"
 
@@ -113,6 +114,26 @@ def has_at_most_nodes(value: Any, limit: int) -> bool:
         if limit < 0 or (isinstance(item, dict | list | tuple) and len(item) > limit):
             return False
         if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+    return True
+
+
+def can_be_written(value: Any, limit: int) -> bool:
+    """Return whether writing a value as JSON costs at most about as much as a text of `limit` characters.
+
+    Each part counts as `_CHARS_A_PART` beside its own characters, one that is shared each time it stands
+    somewhere: a list of forty lists can be more text than there is memory. False for a cycle.
+    """
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        limit -= _CHARS_A_PART + (len(item) if isinstance(item, str) else 0)
+        if limit < 0 or (isinstance(item, dict | list | tuple) and _CHARS_A_PART * len(item) > limit):
+            return False
+        if isinstance(item, dict):
+            limit -= sum(len(key) for key in item if isinstance(key, str))
             stack.extend(item.values())
         elif isinstance(item, list | tuple):
             stack.extend(item)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attest_otel import attributes as names
+from attest_otel.record.results import to_text
 from attest_otel.report import dump_json
 
 if TYPE_CHECKING:
@@ -18,13 +19,14 @@ def agent_content(run: AgentRun, show: Show) -> tuple[dict[str, Any], dict[str, 
     """Return a run's attributes in full, and as its span may show them."""
     full: dict[str, Any] = {}
     shown: dict[str, Any] = {}
-    for name, text, form in (
+    for name, value, form in (
         (names.INPUT_MESSAGES, run.task, _user_message),
         (names.SYSTEM_INSTRUCTIONS, run.system_prompt, _instructions),
         (names.OUTPUT_MESSAGES, run.final_answer, _answer),
     ):
-        if text is None:
+        if value is None:
             continue
+        text = _text_of(value)
         full[name] = form(text)
         visible = show(text)
         if visible is not None:
@@ -35,6 +37,14 @@ def agent_content(run: AgentRun, show: Show) -> tuple[dict[str, Any], dict[str, 
         if visible is not None:
             shown[name] = visible
     return full, shown
+
+
+def _text_of(value: Any) -> str:
+    """Return what an application set as text; what is no text, or none of a size to be written, by its kind."""
+    try:
+        return to_text(value)
+    except Exception:  # noqa: BLE001  # a stranger's object, or one that holds itself
+        return f"<{type(value).__name__}>"
 
 
 def _settings(run: AgentRun) -> dict[str, str]:

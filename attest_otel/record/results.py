@@ -13,9 +13,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from attest_otel.json_values import can_be_written
 from attest_otel.trajectory import OutputFidelity
 
 MAX_OUTPUT_CHARS = 16 * 1024 * 1024
+MAX_WRITTEN_CHARS = 4 * MAX_OUTPUT_CHARS
 MAX_PARTS = 10_000
 MAX_NAME_CHARS = 128
 
@@ -39,9 +41,15 @@ def read_result(value: Any) -> Result:
 
 
 def to_text(value: Any) -> str:
-    """Return a JSON value as text, objects of other kinds by their `str`."""
+    """Return a JSON value as text, objects of other kinds by their `str`.
+
+    Raises:
+        ValueError: writing it would cost more than `MAX_WRITTEN_CHARS` characters, or the value holds itself.
+    """
     if isinstance(value, str):
         return value
+    if not can_be_written(value, MAX_WRITTEN_CHARS):
+        raise ValueError("too large to be written as JSON, or a value that holds itself")
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
