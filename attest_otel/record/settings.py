@@ -14,10 +14,12 @@ from opentelemetry import trace
 
 from attest_otel.attributes import CAPTURE_ENV, RECORD_SCOPE
 from attest_otel.config import Capture
+from attest_otel.record import leaving
 from attest_otel.redaction import Redactor
 from attest_otel.span_ids import with_own_ids
 
 MAX_SHOWN_CHARS = 262_144
+UNREDACTED = "[the process ends]"
 
 _FROM_ENVIRONMENT: dict[str, Capture] = {
     "no_content": "off",
@@ -50,11 +52,11 @@ class RecorderSettings:
         """Return what a span may show of a content value, or None for nothing."""
         if self.capture == "off":
             return None
-        return text if self.capture == "full" else self._redacted(text)
+        return text if self.capture == "full" else leaving.run(lambda: self._redacted(text))
 
     def named(self, name: str) -> str:
         """Return a name or an id as a span may show it: it is no content, but a stranger may have chosen it."""
-        return name if self.capture == "full" else self._redacted(name)
+        return name if self.capture == "full" else leaving.run(lambda: self._redacted(name)) or UNREDACTED
 
     def _redacted(self, text: str) -> str:
         """Redact on the agent's own thread, so a bounded part of a long text."""
