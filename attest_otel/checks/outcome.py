@@ -20,6 +20,7 @@ ErrorSource = Literal["is_error", "status", "exit_code", "fields", "text", "retu
 MAX_FIELDS_CHARS = 4 * 1024 * 1024
 _STATUS_THAT_MAY_FAIL = re.compile(r'"status(?:_code|Code)?"\s*+:\s*+(?:[45]|"[^a-dg-zA-DG-Z])')
 _ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
+_BEFORE_JSON = "\ufeff \t\r\n\v\f\u00a0"
 _FAILED_WORDS = frozenset({"error", "failed", "failure"})
 _STATUS_FIELDS = ("status", "status_code", "statusCode", "http_status")
 _TEXT_STARTS = ("error", "exception", "traceback")
@@ -80,8 +81,10 @@ def _from_fields(output: str) -> Outcome | None:
 
 
 def _as_object(output: str) -> dict[str, Any] | None:
-    if not output.startswith("{") and not output.lstrip().startswith("{"):
-        return None
+    if not output.startswith("{"):
+        output = output.lstrip(_BEFORE_JSON)
+        if not output.startswith("{"):
+            return None
     if len(output) > MAX_FIELDS_CHARS or not _may_tell(output):
         return None
     try:

@@ -41,6 +41,7 @@ ROWS: list[tuple[str, dict[str, Any], bool | None, str | None]] = [
     ("a traceback header anywhere", {"output": "log\nTraceback (most recent call last):\n  x"}, True, "text"),
     ("mentions an error without a colon", {"output": "no errors found"}, False, "text"),
     ("a field's name may be escaped", {"output": '{"\\u0065rror": "card declined"}'}, True, "fields"),
+    ("a byte-order mark before the object hides nothing", {"output": '\ufeff {"error": "card declined"}'}, True, "fields"),
     ("so may a flag's", {"output": '{"isErr\\u006fr": true}'}, True, "status"),
     ("and a status", {"output": '{"st\\u0061tus": "f\\u0061iled"}'}, True, "fields"),
     ("an escaped letter of another alphabet says nothing", {"output": '{"name": "Ren\\u00e9"}'}, False, "text"),
