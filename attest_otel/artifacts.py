@@ -30,9 +30,7 @@ _TEXT_TYPES = (
     "application/x-ndjson",
     "image/svg",
 )
-_TEXT_ENDINGS = frozenset(
-    {".txt", ".md", ".csv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log", ".diff", ".patch"}
-)
+_TEXT_ENDINGS = frozenset({".txt", ".md", ".csv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".log", ".diff", ".patch"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,7 @@ class ExpectedCall(BaseModel):
         for name, kind in self.arg_types.items():
             if name in self.args and not _can_be(self.args[name], kind):
                 given = type_name(self.args[name])
-                raise ValueError(
-                    f"arg_types.{name} says {kind}, but args.{name} is of type {given}: no call can meet both"
-                )
+                raise ValueError(f"arg_types.{name} says {kind}, but args.{name} is of type {given}: no call can meet both")
         return self
 
 
@@ -97,9 +95,7 @@ def check_unique(cases: Iterable[Case], where: str) -> None:
     seen: dict[str, int] = {}
     for number, case in enumerate(cases):
         if case.case_id in seen:
-            raise ConfigError(
-                f"{where}: case {case.case_id!r} stands twice, as cases[{seen[case.case_id]}] and cases[{number}]"
-            )
+            raise ConfigError(f"{where}: case {case.case_id!r} stands twice, as cases[{seen[case.case_id]}] and cases[{number}]")
         seen[case.case_id] = number
 
 
@@ -140,11 +136,7 @@ def _not_json_parts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str
 
 
 def _is_json_leaf(value: Any) -> bool:
-    return (
-        value is None
-        or isinstance(value, str | bool | int)
-        or (isinstance(value, float) and math.isfinite(value))
-    )
+    return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _not_json(value: Any) -> str:

@@ -146,7 +146,11 @@ def _explain(error: str, *, about_call: bool) -> str:
     if not (line.isdigit() and column.isdigit()):
         return _short(first)
     message = rest.replace(" (in container '')", "").replace("attest.", "")
-    hint = "" if about_call or "reference to 'call" not in rest else " (a rule without `tool` is about the run: name a tool to ask about its calls)"
+    hint = (
+        ""
+        if about_call or "reference to 'call" not in rest
+        else " (a rule without `tool` is about the run: name a tool to ask about its calls)"
+    )
     return f"{f'line {line}, ' if line != '1' else ''}column {column}: {_short(message)}{hint}"
 
 
@@ -168,7 +172,9 @@ def _check_pattern(pattern: str) -> None:
     try:
         re2.compile(pattern, options)
     except re2.error as error:
-        raise ExpressionError(f"the pattern {_short(pattern)!r} cannot run in linear time or is no pattern (RE2): {_short(_spoken(error))}") from None
+        raise ExpressionError(
+            f"the pattern {_short(pattern)!r} cannot run in linear time or is no pattern (RE2): {_short(_spoken(error))}"
+        ) from None
 
 
 def _spoken(error: Exception) -> str:

@@ -19,7 +19,14 @@ _TYPES = {"string": 9, "int": 3, "bool": 8, "message": 11}
 _WELL_KNOWN = {"string?": "StringValue", "bool?": "BoolValue", "int?": "Int64Value", "any": "Value"}
 _TREE: Declared = {
     "Checked": {"expr=4": "Expr"},
-    "Expr": {"constant=3": "Constant", "select=5": "Select", "call=6": "CallExpr", "list=7": "ListExpr", "struct=8": "Struct", "fold=9": "Fold"},
+    "Expr": {
+        "constant=3": "Constant",
+        "select=5": "Select",
+        "call=6": "CallExpr",
+        "list=7": "ListExpr",
+        "struct=8": "Struct",
+        "fold=9": "Fold",
+    },
     "Constant": {"text=6": "string?raw"},
     "Select": {"operand=1": "Expr", "field=2": "string"},
     "CallExpr": {"target=1": "Expr", "function=2": "string", "args=3": "Expr*"},

@@ -70,9 +70,7 @@ class Attest:
         self._hashes: dict[tuple[str | None, bool], str] = {}
         self._cases = {name: _by_id(agent.cases) for name, agent in self.config.agents.items()}
 
-    def evaluate(
-        self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual"
-    ) -> Report:
+    def evaluate(self, run: Trajectory, checks: Iterable[CheckName] | None = None, answer_kind: AnswerKind = "factual") -> Report:
         """Grade a run; asks the grading model where there is one, and then waits for it.
 
         Args:
@@ -98,9 +96,7 @@ class Attest:
         async with self.judges.judge() as judge:
             if judge is None:
                 return self.report(run, [*results, *_no_model(names)])
-            return self.report(
-                run, merge_results(results, await self.ask_model(view, results, judge, names, answer_kind))
-            )
+            return self.report(run, merge_results(results, await self.ask_model(view, results, judge, names, answer_kind)))
 
     async def ask_model(
         self,
@@ -128,9 +124,7 @@ class Attest:
             deadline_seconds=deadline_seconds,
         )
 
-    def tool_use(
-        self, run: Trajectory, *, appropriate: bool = False, check_answer: bool = False
-    ) -> CheckResult:
+    def tool_use(self, run: Trajectory, *, appropriate: bool = False, check_answer: bool = False) -> CheckResult:
         """Grade a run's tool calls.
 
         Args:
@@ -157,9 +151,7 @@ class Attest:
             results=redact_results(self.policy.apply(ordered), run, self.redactor),
             revision=revision,
             incomplete=[self.redactor.redact(reason) for reason in run.incomplete],
-            policy_hash=self.policy_hash(
-                run.agent, asked=any("prompt_versions" in result.metadata for result in results)
-            ),
+            policy_hash=self.policy_hash(run.agent, asked=any("prompt_versions" in result.metadata for result in results)),
         )
 
     def deterministic_checks(self) -> tuple[CheckName, ...]:
@@ -183,9 +175,7 @@ class Attest:
         key = (agent if agent in self.config.agents else "*", asked)
         if key not in self._hashes:
             rules = [rule.model_dump() for rule in self.config.agent(agent).rules]
-            text = json.dumps(
-                [self.policy.model_dump(), rules, *([_prompt_versions()] if asked else [])], sort_keys=True
-            )
+            text = json.dumps([self.policy.model_dump(), rules, *([_prompt_versions()] if asked else [])], sort_keys=True)
             self._hashes[key] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return self._hashes[key]
 
@@ -223,11 +213,7 @@ class Attest:
 
 
 def _no_model(names: set[CheckName]) -> list[CheckResult]:
-    return [
-        unchecked(name, NO_MODEL, {"limit": "no_model"})
-        for name in ORDER
-        if name in NEEDS_MODEL and name in names
-    ]
+    return [unchecked(name, NO_MODEL, {"limit": "no_model"}) for name in ORDER if name in NEEDS_MODEL and name in names]
 
 
 def _prompt_versions() -> dict[str, str]:

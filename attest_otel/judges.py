@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from attest_otel.judge.question import Judge
 
 KEY_ENV = "ANTHROPIC_API_KEY"
-ASKS_MODEL: frozenset[CheckName] = frozenset(
-    {"tool_use", "injection", "policy", "actions", "faithfulness", "role"}
-)
+ASKS_MODEL: frozenset[CheckName] = frozenset({"tool_use", "injection", "policy", "actions", "faithfulness", "role"})
 """The checks that have questions for a model."""
 
 _T = TypeVar("_T")
@@ -74,9 +72,7 @@ class Judges:
         with self._lock:
             if self._made is None:
                 tracers, meters = self._providers
-                self._made = build_judge(
-                    self._config or JudgeConfig(), tracer_provider=tracers, meter_provider=meters
-                )
+                self._made = build_judge(self._config or JudgeConfig(), tracer_provider=tracers, meter_provider=meters)
             return self._made
 
     @asynccontextmanager

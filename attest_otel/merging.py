@@ -41,14 +41,11 @@ def is_suspicious(results: Iterable[CheckResult]) -> bool:
 def _keep_failures(before: CheckResult, after: CheckResult) -> CheckResult:
     """Return the model's result with every deterministic failure it left out, and all else where it could not look."""
     known = {finding.id for finding in after.findings}
-    could_not_look = all(
-        finding.metadata.get("checked") is False and finding.subject is None for finding in after.findings
-    )
+    could_not_look = all(finding.metadata.get("checked") is False and finding.subject is None for finding in after.findings)
     lost = [
         f
         for f in before.findings
-        if f.id not in known
-        and (could_not_look or (f.severity == "fail" and not waits_for_model(before.check, f)))
+        if f.id not in known and (could_not_look or (f.severity == "fail" and not waits_for_model(before.check, f)))
     ]
     if not lost:
         return after
@@ -66,6 +63,4 @@ def _without(result: CheckResult) -> CheckResult:
     kept = [finding for finding in result.findings if not waits_for_model(result.check, finding)]
     if len(kept) == len(result.findings):
         return result
-    return result.model_copy(
-        update={"findings": kept, "passed": all(f.severity != "fail" for f in kept), "score": None}
-    )
+    return result.model_copy(update={"findings": kept, "passed": all(f.severity != "fail" for f in kept), "score": None})

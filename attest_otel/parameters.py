@@ -81,9 +81,7 @@ class _Reader:
             return None
         target: Any = self.root
         for part in reference[2:].split("/"):
-            target = (
-                target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
-            )
+            target = target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
         return target
 
     def types(self) -> dict[str, frozenset[str]]:

@@ -15,9 +15,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, detach,
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 QUIET_TRACE = secrets.randbits(128) | 1
-_SPAN = NonRecordingSpan(
-    SpanContext(QUIET_TRACE, secrets.randbits(64) | 1, is_remote=False, trace_flags=TraceFlags(0))
-)
+_SPAN = NonRecordingSpan(SpanContext(QUIET_TRACE, secrets.randbits(64) | 1, is_remote=False, trace_flags=TraceFlags(0)))
 
 
 @contextmanager

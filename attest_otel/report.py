@@ -7,6 +7,7 @@ give it. Its JSON is deterministic: same results, same bytes.
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
@@ -95,11 +96,18 @@ class Report(BaseModel):
             object.__setattr__(self, name, value)
 
 
+_UNSAFE = re.compile("[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+
+
 def dump_json(data: Any) -> str:
-    """Write plain data as one line of JSON: readable where UTF-8 can say it, escaped where it can't."""
+    """Write plain data as one line of JSON: readable where that is safe on a screen, escaped where it isn't."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(data, separators=(",", ":"), default=str)
-    return text
+        return json.dumps(data, separators=(",", ":"), default=str).replace("\x7f", "\\u007f")
+    return text if _UNSAFE.search(text) is None else _UNSAFE.sub(lambda match: _escaped(match[0]), text)
+
+
+def _escaped(character: str) -> str:
+    return "\\u007f" if character == "\x7f" else json.dumps(character)[1:-1]

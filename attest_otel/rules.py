@@ -36,7 +36,9 @@ class Rule(BaseModel):
     def _one_predicate(self) -> Self:
         given = [name for name in ("require", "order", "at_most", "ask") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"rule {self.id!r}: expected exactly one of require, order, at_most, ask; got {', '.join(given) or 'none'}")
+            raise ValueError(
+                f"rule {self.id!r}: expected exactly one of require, order, at_most, ask; got {', '.join(given) or 'none'}"
+            )
         for tool, most in (self.at_most or {}).items():
             if most < 0:
                 raise ValueError(f"rule {self.id!r}: at_most.{tool} must be 0 or more, got {most}")

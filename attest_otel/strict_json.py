@@ -90,7 +90,9 @@ def _parse_irregular(text: str) -> Parsed:
     except (ValueError, RecursionError) as error:
         return Parsed(None, "unparseable", f"not JSON: {error}")
     if duplicates:
-        return Parsed(value, "duplicate_keys", f"the key {spell(duplicates[0])} stands more than once in one object", tuple(duplicates))
+        return Parsed(
+            value, "duplicate_keys", f"the key {spell(duplicates[0])} stands more than once in one object", tuple(duplicates)
+        )
     return Parsed(value, "non_finite", f"{non_finite[0]} is not a finite number", tuple(non_finite))
 
 

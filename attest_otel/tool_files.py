@@ -57,15 +57,11 @@ def tool_from_mapping(definition: Mapping[str, Any], *, where: str = "tool") -> 
         ConfigError: there is no name, or a field has the wrong type; `where` names the definition.
     """
     if not isinstance(definition, Mapping):
-        raise ConfigError(
-            f"{where}: expected an object with a tool's name and schema, got {type_name(definition)}"
-        )
+        raise ConfigError(f"{where}: expected an object with a tool's name and schema, got {type_name(definition)}")
     inner = definition.get("function")
     merged = {**definition, **inner} if isinstance(inner, Mapping) else dict(definition)
     _refuse_misspelt(merged, where)
-    fields: dict[str, Any] = {
-        name: merged[name] for name in ("name", "description") if merged.get(name) is not None
-    }
+    fields: dict[str, Any] = {name: merged[name] for name in ("name", "description") if merged.get(name) is not None}
     schemas = [merged[name] for name in _SCHEMA_FIELDS if merged.get(name) is not None]
     if schemas:
         fields["input_schema"] = schemas[0]
@@ -77,9 +73,7 @@ def tool_from_mapping(definition: Mapping[str, Any], *, where: str = "tool") -> 
 def _from_annotations(annotations: Any) -> dict[str, bool]:
     if not isinstance(annotations, Mapping):
         return {}
-    read_only, destructive, idempotent = (
-        annotations.get(name) for name in ("readOnlyHint", "destructiveHint", "idempotentHint")
-    )
+    read_only, destructive, idempotent = (annotations.get(name) for name in ("readOnlyHint", "destructiveHint", "idempotentHint"))
     fields: dict[str, bool] = {}
     if isinstance(read_only, bool):
         fields["side_effecting"] = not read_only
@@ -92,12 +86,7 @@ def _from_annotations(annotations: Any) -> dict[str, bool]:
 
 def _refuse_misspelt(merged: Mapping[str, Any], where: str) -> None:
     for name in merged:
-        if (
-            name in _OWN_FIELDS
-            or name in _SCHEMA_FIELDS
-            or name in _PROVIDER_FIELDS
-            or name in ("name", "description")
-        ):
+        if name in _OWN_FIELDS or name in _SCHEMA_FIELDS or name in _PROVIDER_FIELDS or name in ("name", "description"):
             continue
         near = get_close_matches(name, sorted(_OWN_FIELDS), n=1, cutoff=0.8)
         if near:

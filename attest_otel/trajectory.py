@@ -106,9 +106,7 @@ class Artifact(Record):
     def _one_content(self) -> Self:
         given = [name for name in ("text", "data_base64", "path") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"expected exactly one of text, data_base64, path; got {', '.join(given) or 'none'}"
-            )
+            raise ValueError(f"expected exactly one of text, data_base64, path; got {', '.join(given) or 'none'}")
         return self
 
 

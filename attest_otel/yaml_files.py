@@ -104,9 +104,7 @@ def validate(model: type[Model], data: Any, where: str) -> Model:
 
 def describe(error: ValidationError, where: str, *, is_yaml: bool = True) -> str:
     """Say for a person what pydantic found: one line a field, with its path and what was expected."""
-    lines = [
-        _describe_one(dict(part), where, is_yaml=is_yaml) for part in error.errors(include_url=False)[:10]
-    ]
+    lines = [_describe_one(dict(part), where, is_yaml=is_yaml) for part in error.errors(include_url=False)[:10]]
     left_out = error.error_count() - len(lines)
     return "\n".join(lines) + (f"\n{where}: and {left_out} more" if left_out > 0 else "")
 
@@ -136,9 +134,7 @@ def _describe_one(part: dict[str, Any], where: str, *, is_yaml: bool) -> str:
     hint = ""
     if is_yaml and part["type"] == "string_type" and isinstance(given, bool | int | float | date):
         hint = " (YAML reads this as a number, a date or a yes/no value: put it in quotes)"
-    shown = (
-        "" if isinstance(given, dict | list) or part["type"] == "value_error" else f", got {_short(given)}"
-    )
+    shown = "" if isinstance(given, dict | list) or part["type"] == "value_error" else f", got {_short(given)}"
     return f"{place}: {message}{shown}{hint}"
 
 
@@ -184,11 +180,7 @@ class _Shape:
             return f"nested deeper than {MAX_DEPTH} levels"
         if self._aliases > MAX_ALIASES:
             return f"more than {MAX_ALIASES} aliases"
-        return (
-            f"more than {MAX_VALUES} values once aliases are followed"
-            if self._sizes[-1] > MAX_VALUES
-            else None
-        )
+        return f"more than {MAX_VALUES} values once aliases are followed" if self._sizes[-1] > MAX_VALUES else None
 
     def _add(self, size: int, anchor: str | None) -> None:
         self._sizes[-1] += size
@@ -208,12 +200,8 @@ class _StrictLoader(yaml.CSafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str | int | float | bool | None):
-                raise yaml.MarkedYAMLError(
-                    problem="a key must be plain text", problem_mark=key_node.start_mark
-                )
+                raise yaml.MarkedYAMLError(problem="a key must be plain text", problem_mark=key_node.start_mark)
             if key in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark
-                )
+                raise yaml.MarkedYAMLError(problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)

@@ -34,9 +34,7 @@ async def dispatch(name: str, arguments: dict[str, Any]) -> str:
 async def answer(question: str) -> str:
     """Answer a customer, unless the run is blocked."""
     run_tool = attest_otel.traced_dispatcher(dispatch, tools=TOOLS)
-    async with attest_otel.agent_run(
-        "order-agent", task=question, tools=TOOLS, allowed_tools=["lookup_order"]
-    ) as run:
+    async with attest_otel.agent_run("order-agent", task=question, tools=TOOLS, allowed_tools=["lookup_order"]) as run:
         await run_tool("lookup_order", {"order_id": "ORD-551007"})
         await run_tool("cancel_order", {"order_id": "ORD-551007"})
         run.final_answer = "Your order is on its way."

@@ -26,10 +26,7 @@ def main(paths: Sequence[str | Path] = ()) -> list[Report]:
         report = attest.evaluate(result.run, checks=attest.default_checks())
         reports.append(report)
         worst = next((f for f in report.findings() if f.disposition == report.verdict != "pass"), None)
-        print(
-            f"verdict: {report.verdict:<6}  {report.run_id}"
-            + (f": {worst.verdict} at step {worst.step}" if worst else "")
-        )
+        print(f"verdict: {report.verdict:<6}  {report.run_id}" + (f": {worst.verdict} at step {worst.step}" if worst else ""))
     return reports
 
 

@@ -25,9 +25,7 @@ def answer(kind: str, item: Mapping[str, Any]) -> Said:
     """Answer one item of one question as a careful reader of refund.json would."""
     if kind.startswith("faithfulness"):
         return (
-            ("supported", '"charge_id": "CH-77"')
-            if "CH-77" in item["claim"]
-            else ("supported", "the mail server did not answer")
+            ("supported", '"charge_id": "CH-77"') if "CH-77" in item["claim"] else ("supported", "the mail server did not answer")
         )
     if kind == "actions.claims":
         return "made" if "charged" in item["sentence"] else "no_action"

@@ -27,9 +27,7 @@ def main() -> int:
         codes = []
         for arguments in [given] if given else COMMANDS:
             print(f"$ attest-otel {' '.join(arguments)}", flush=True)
-            codes.append(
-                subprocess.run([sys.executable, "-c", COMMAND_LINE, *arguments], check=False).returncode
-            )
+            codes.append(subprocess.run([sys.executable, "-c", COMMAND_LINE, *arguments], check=False).returncode)
     return max(codes)
 
 

@@ -57,16 +57,11 @@ def answer(client: anthropic.Anthropic, run_tool: Any) -> str:
     """Run the agent's loop until the model answers."""
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     while True:
-        reply = client.messages.create(
-            model="claude-demo", max_tokens=500, system=SYSTEM, tools=TOOLS, messages=messages
-        )  # type: ignore[arg-type]
+        reply = client.messages.create(model="claude-demo", max_tokens=500, system=SYSTEM, tools=TOOLS, messages=messages)  # type: ignore[arg-type]
         calls = [block for block in reply.content if block.type == "tool_use"]
         if not calls:
             return "".join(block.text for block in reply.content if block.type == "text")
-        results = [
-            {"type": "tool_result", "tool_use_id": call.id, "content": run_tool(call.name, call.input)}
-            for call in calls
-        ]
+        results = [{"type": "tool_result", "tool_use_id": call.id, "content": run_tool(call.name, call.input)} for call in calls]
         messages += [{"role": "assistant", "content": reply.content}, {"role": "user", "content": results}]
 
 
@@ -74,9 +69,7 @@ def main() -> attest_otel.Report:
     """Run the agent once and print its verdict."""
     provider = TracerProvider()
     attest_otel.install(provider)
-    tools = attest_otel.Tools.from_anthropic(
-        TOOLS, side_effecting={"issue_refund"}, read_only={"lookup_order"}
-    )
+    tools = attest_otel.Tools.from_anthropic(TOOLS, side_effecting={"issue_refund"}, read_only={"lookup_order"})
     traced = attest_otel.traced_dispatcher(dispatch, tools=tools)
     with MessagesServer(SCRIPT) as server, attest_otel.anthropic_http_client(trust_env=False) as http_client:
         client = anthropic.Anthropic(base_url=server.base_url, api_key="none", http_client=http_client)

@@ -53,10 +53,7 @@ def metric_table() -> str:
     EvaluationMetrics(provider, AttestConfig())
     JudgeTelemetry("model", None, provider)
     HealthMetrics(provider, _Pipeline().health)
-    rows = (
-        (f"`{name}`", kind, unit.strip("{}"), text)
-        for name, (kind, unit, text) in provider.meter.instruments.items()
-    )
+    rows = ((f"`{name}`", kind, unit.strip("{}"), text) for name, (kind, unit, text) in provider.meter.instruments.items())
     return _table(("instrument", "kind", "unit", "what it says"), rows)
 
 
@@ -101,16 +98,12 @@ class _NotingMeter(NoOpMeter):
         self._note("histogram", name, unit, description)
         return super().create_histogram(name, unit, description, **more)
 
-    def create_observable_counter(
-        self, name: str, callbacks: Any = None, unit: str = "", description: str = ""
-    ) -> Any:
+    def create_observable_counter(self, name: str, callbacks: Any = None, unit: str = "", description: str = "") -> Any:
         """Note an observable counter."""
         self._note("counter", name, unit, description)
         return super().create_observable_counter(name, callbacks, unit, description)
 
-    def create_observable_gauge(
-        self, name: str, callbacks: Any = None, unit: str = "", description: str = ""
-    ) -> Any:
+    def create_observable_gauge(self, name: str, callbacks: Any = None, unit: str = "", description: str = "") -> Any:
         """Note an observable gauge."""
         self._note("gauge", name, unit, description)
         return super().create_observable_gauge(name, callbacks, unit, description)
@@ -122,9 +115,7 @@ class _Noting(NoOpMeterProvider):
     def __init__(self) -> None:
         self.meter = _NotingMeter()
 
-    def get_meter(
-        self, name: str, version: str | None = None, schema_url: str | None = None, attributes: Any = None
-    ) -> Meter:
+    def get_meter(self, name: str, version: str | None = None, schema_url: str | None = None, attributes: Any = None) -> Meter:
         """Return the noting meter."""
         return self.meter
 

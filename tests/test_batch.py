@@ -67,8 +67,12 @@ def test_a_run_without_a_case_counts_for_its_calls_only() -> None:
         pytest.param(Case(case_id="c", should_call=["lookup"]), [LOOKUP] * 3, (1, 3), (1, 1), id="three searches for one"),
         pytest.param(Case(case_id="c", should_call=["lookup"]), [], (0, 0), (0, 1), id="missed"),
         pytest.param(Case(case_id="c", should_call=[]), [LOOKUP], (0, 1), (0, 0), id="needless"),
-        pytest.param(case(expected("email"), expected("email")), [LOOKUP, EMAIL], (1, 1), (1, 2), id="one of two, reads are free"),
-        pytest.param(case(expected("email")), [EMAIL, call("cancel", {"order_id": "O"})], (1, 2), (1, 1), id="a side effect more"),
+        pytest.param(
+            case(expected("email"), expected("email")), [LOOKUP, EMAIL], (1, 1), (1, 2), id="one of two, reads are free"
+        ),
+        pytest.param(
+            case(expected("email")), [EMAIL, call("cancel", {"order_id": "O"})], (1, 2), (1, 1), id="a side effect more"
+        ),
     ],
 )
 def test_call_level(made: Case, calls: list[dict[str, object]], precision: tuple[int, int], recall: tuple[int, int]) -> None:

@@ -54,14 +54,18 @@ def test_rooms_import_one_way(room: str) -> None:
 
 def test_only_judge_and_recorder_import_anthropic() -> None:
     """The model client is imported by judge/, the recorder's HTTP clients, the demo and nobody else."""
-    importers = {str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py") if any(m.split(".")[0] == "anthropic" for m in imports(p))}
+    importers = {
+        str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py") if any(m.split(".")[0] == "anthropic" for m in imports(p))
+    }
     allowed = {p for p in importers if p.startswith(("judge/", "record/anthropic_"))} | {"cli/demo_agent.py"}
     assert importers <= allowed
 
 
 def test_only_live_knows_the_processor_interface() -> None:
     """The SDK's SpanProcessor is named in live/ alone."""
-    importers = {str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py") if "opentelemetry.sdk.trace.SpanProcessor" in imports(p)}
+    importers = {
+        str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py") if "opentelemetry.sdk.trace.SpanProcessor" in imports(p)
+    }
     assert all(p.startswith("live/") for p in importers)
 
 

@@ -48,27 +48,55 @@ def test_a_mapping_with_cases_is_the_same(tmp_path: Path) -> None:
         pytest.param("- should_call: []", "cases[0]: case_id: missing", id="no case_id"),
         pytest.param("- {case_id: '', should_call: []}", "cases[0]: case_id", id="blank case_id"),
         pytest.param("- {case_id: a, should_cal: []}", "case 'a': should_cal: unknown field", id="unknown field"),
-        pytest.param("- {case_id: a, should_call: []}\n- {case_id: a, should_call: []}", "case 'a' stands twice", id="duplicate id"),
+        pytest.param(
+            "- {case_id: a, should_call: []}\n- {case_id: a, should_call: []}", "case 'a' stands twice", id="duplicate id"
+        ),
         pytest.param("- {case_id: a, case_id: b, should_call: []}", "the key 'case_id' stands twice", id="duplicate key"),
         pytest.param("- {case_id: no, should_call: []}", "put it in quotes", id="no as case_id"),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: no}]}", "expect_tool_calls[0].name", id="no as tool"),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: no}]}", "put it in quotes", id="no as tool, hint"),
         pytest.param("- {case_id: a, should_call: [on]}", "should_call[0]", id="on as tool"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {no: 1}}]}", "put it in quotes", id="no as argument name"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {country: NO}}]}", "c.yaml:1: YAML reads the plain NO", id="no as value"),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {no: 1}}]}", "put it in quotes", id="no as argument name"
+        ),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {country: NO}}]}",
+            "c.yaml:1: YAML reads the plain NO",
+            id="no as value",
+        ),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {zip: 010}}]}", "the plain 010", id="octal value"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {at: 12:30}}]}", "the plain 12:30", id="sexagesimal value"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {d: [2024-05-27]}}]}", "args: d[0]: 2024-05-27 (date)", id="date value"),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {at: 12:30}}]}", "the plain 12:30", id="sexagesimal value"
+        ),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {d: [2024-05-27]}}]}",
+            "args: d[0]: 2024-05-27 (date)",
+            id="date value",
+        ),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: .inf}}]}", "no JSON value", id="infinite value"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: {1: 2}}}]}", "x.1: 1 (int)", id="number as inner key"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: &a {x: *a}}]}", "nested deeper", id="an alias to its own parent"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, arg_types: {x: integer}}]}", "arg_types.x", id="unknown type word"),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {x: {1: 2}}}]}", "x.1: 1 (int)", id="number as inner key"
+        ),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: &a {x: *a}}]}", "nested deeper", id="an alias to its own parent"
+        ),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, arg_types: {x: integer}}]}", "arg_types.x", id="unknown type word"
+        ),
         pytest.param("- {case_id: a, count: most, should_call: []}", "count", id="unknown count"),
         pytest.param("- {case_id: a, ordered: 1, should_call: []}", "ordered", id="number as flag"),
         pytest.param("- {case_id: a}", "case 'a': vacuous", id="expects nothing"),
         pytest.param("- {case_id: a, expect_tool_calls: []}", "case 'a': vacuous", id="expects an empty list"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: 1}, arg_types: {x: str}}]}", "no call can meet both", id="type contradicts value"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: 1.5}, arg_types: {x: int}}]}", "no call can meet both", id="fraction as int"),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {x: 1}, arg_types: {x: str}}]}",
+            "no call can meet both",
+            id="type contradicts value",
+        ),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {x: 1.5}, arg_types: {x: int}}]}",
+            "no call can meet both",
+            id="fraction as int",
+        ),
         pytest.param("- [", "not valid YAML", id="no YAML"),
     ],
 )
@@ -89,8 +117,14 @@ def test_what_is_refused(tmp_path: Path, text: str, said: str) -> None:
         pytest.param("- {case_id: a, should_call: []}", id="no call was needed"),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t}]}", id="a tool without arguments"),
         pytest.param("- {case_id: a, expect_tool_calls: [{name: t, arg_types: {x: str}}]}", id="a type only"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: 4200}, arg_types: {x: float}}]}", id="the value of an int as a float"),
-        pytest.param("- {case_id: a, expect_tool_calls: [{name: t, args: {x: 'no', y: false, z: 0, w: -7, n: 08, t: 09:30}}]}", id="quoted words, plain numbers"),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {x: 4200}, arg_types: {x: float}}]}",
+            id="the value of an int as a float",
+        ),
+        pytest.param(
+            "- {case_id: a, expect_tool_calls: [{name: t, args: {x: 'no', y: false, z: 0, w: -7, n: 08, t: 09:30}}]}",
+            id="quoted words, plain numbers",
+        ),
         pytest.param("[]", id="no cases yet"),
     ],
 )

@@ -79,7 +79,9 @@ def _wanted(entry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _agrees(finding: Finding, wanted: dict[str, Any]) -> bool:
-    plain = all(getattr(finding, name) == wanted[name] for name in ("verdict", "step", "severity", "disposition") if name in wanted)
+    plain = all(
+        getattr(finding, name) == wanted[name] for name in ("verdict", "step", "severity", "disposition") if name in wanted
+    )
     return plain and all(finding.metadata.get(name) == wanted[name] for name in ("claim", "recovery") if name in wanted)
 
 
@@ -89,4 +91,8 @@ def _of(report: Report, check: str) -> list[Finding]:
 
 
 def _shown(report: Report) -> str:
-    return "\n".join(f"{r.check}: {f.verdict} step {f.step} {f.severity} {f.disposition} {f.metadata}" for r in report.results for f in r.findings)
+    return "\n".join(
+        f"{r.check}: {f.verdict} step {f.step} {f.severity} {f.disposition} {f.metadata}"
+        for r in report.results
+        for f in r.findings
+    )

@@ -16,17 +16,23 @@ from attest_otel.cel import MAX_ITERATIONS, EvaluationError, ExpressionError, co
 
 def test_the_shape_of_an_expression() -> None:
     """What it reads, how often, how deeply it iterates, and its patterns."""
-    shape = compile_expression("run.calls.all(a, run.calls.all(b, a.output.matches('x+') || b.index > 0))", about_call=False).shape
+    shape = compile_expression(
+        "run.calls.all(a, run.calls.all(b, a.output.matches('x+') || b.index > 0))", about_call=False
+    ).shape
     assert shape.fields == {"calls", "output", "index"}
     assert (shape.reads, shape.depth, shape.patterns) == (4, 2, ("x+",))
 
 
 def test_chained_loops_are_not_nested() -> None:
     """Two loops side by side are one deep."""
-    assert compile_expression("run.calls.all(a, a.index > 0) && run.calls.exists(a, a.index > 1)", about_call=False).shape.depth == 1
+    assert (
+        compile_expression("run.calls.all(a, a.index > 0) && run.calls.exists(a, a.index > 1)", about_call=False).shape.depth == 1
+    )
 
 
-@pytest.mark.parametrize("value", [None, True, 0, -(2**63), 2**63 - 1, 1.5, "é", [1, [2]], {"a": {"b": [None]}}, Decimal("0.1"), Decimal("42.00")])
+@pytest.mark.parametrize(
+    "value", [None, True, 0, -(2**63), 2**63 - 1, 1.5, "é", [1, [2]], {"a": {"b": [None]}}, Decimal("0.1"), Decimal("42.00")]
+)
 def test_values_that_cel_holds(value: Any) -> None:
     """Equal in CEL to what they are."""
     assert to_cel(value) == (float(value) if isinstance(value, Decimal) else value)

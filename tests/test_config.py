@@ -158,9 +158,7 @@ def test_wildcard_agent() -> None:
     assert AttestConfig().agent("a") == AgentConfig()
 
 
-def test_cases_file_stands_beside_the_settings(
-    write: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_cases_file_stands_beside_the_settings(write: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A cases file is found relative to the settings' own folder, wherever the program runs."""
     write("- {case_id: c, should_call: [pay]}", "cases/refunds.yaml")
     path = write("agents: {a: {cases: cases/refunds.yaml}}")

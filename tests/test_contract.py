@@ -40,21 +40,46 @@ def test_a_renamed_parameter_names_everything() -> None:
     """The error names file, case, tool, old name, current list and the likely new name."""
     with pytest.raises(ContractError) as caught:
         check_contract([case("issue_refund", {"order_id": "O", "amount_cents": 1})], [REFUND], where="cases.yaml")
-    for part in ("cases.yaml", "'c1'", "issue_refund", "'amount_cents'", "[amount_minor_units, order_id]", "'amount_minor_units' now"):
+    for part in (
+        "cases.yaml",
+        "'c1'",
+        "issue_refund",
+        "'amount_cents'",
+        "[amount_minor_units, order_id]",
+        "'amount_minor_units' now",
+    ):
         assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        pytest.param(case("isue_refund", {"order_id": "O"}), "unknown tool 'isue_refund'; the nearest are issue_refund", id="misspelt tool"),
+        pytest.param(
+            case("isue_refund", {"order_id": "O"}), "unknown tool 'isue_refund'; the nearest are issue_refund", id="misspelt tool"
+        ),
         pytest.param(case("zzz"), "unknown tool 'zzz'; the tools are [anything, bare, issue_refund, ping]", id="unknown tool"),
-        pytest.param(case("ping", should_call=["pong"]), "should_call[0]: unknown tool 'pong'; the nearest are ping", id="unknown in should_call"),
+        pytest.param(
+            case("ping", should_call=["pong"]),
+            "should_call[0]: unknown tool 'pong'; the nearest are ping",
+            id="unknown in should_call",
+        ),
         pytest.param(case("issue_refund"), "an empty expectation is vacuous", id="vacuous"),
-        pytest.param(case("issue_refund", {}, {"amount": "int"}), "arg_types: issue_refund has no parameter 'amount'", id="type of no parameter"),
+        pytest.param(
+            case("issue_refund", {}, {"amount": "int"}),
+            "arg_types: issue_refund has no parameter 'amount'",
+            id="type of no parameter",
+        ),
         pytest.param(case("ping", {"x": 1}), "ping has no parameter 'x', it now takes none", id="argument of a tool without any"),
-        pytest.param(case("issue_refund", {"order_id": False}), "declares order_id as string, so no valid call has false", id="value of another type"),
-        pytest.param(case("issue_refund", {"order_id": "O"}, {"amount_minor_units": "str"}), "as integer, never str", id="type the schema rules out"),
+        pytest.param(
+            case("issue_refund", {"order_id": False}),
+            "declares order_id as string, so no valid call has false",
+            id="value of another type",
+        ),
+        pytest.param(
+            case("issue_refund", {"order_id": "O"}, {"amount_minor_units": "str"}),
+            "as integer, never str",
+            id="type the schema rules out",
+        ),
     ],
 )
 def test_what_the_contract_refuses(made: Case, said: str) -> None:
@@ -83,7 +108,10 @@ def test_what_the_contract_accepts(made: Case, noted: int) -> None:
 
 def test_all_problems_come_in_one_error() -> None:
     """Every case that a change breaks is named at once."""
-    cases = [Case.model_validate({"case_id": f"c{n}", "expect_tool_calls": [{"name": "issue_refund", "args": {"old": n}}]}) for n in range(50)]
+    cases = [
+        Case.model_validate({"case_id": f"c{n}", "expect_tool_calls": [{"name": "issue_refund", "args": {"old": n}}]})
+        for n in range(50)
+    ]
     with pytest.raises(ContractError) as caught:
         check_contract(cases, [REFUND])
     assert all(f"'c{n}'" in str(caught.value) for n in range(50))
@@ -99,11 +127,25 @@ def test_duplicate_ids_are_refused() -> None:
     ("schema", "names", "required", "is_open"),
     [
         pytest.param({"properties": {"a": {}}, "required": ["a"]}, ("a",), ("a",), False, id="plain"),
-        pytest.param({"properties": {"a": {}}, "additionalProperties": {"type": "string"}}, ("a",), (), True, id="additional by schema"),
+        pytest.param(
+            {"properties": {"a": {}}, "additionalProperties": {"type": "string"}}, ("a",), (), True, id="additional by schema"
+        ),
         pytest.param({"patternProperties": {"^x": {}}}, (), (), True, id="pattern"),
         pytest.param({"allOf": [{"properties": {"a": {}}, "required": ["a"]}]}, ("a",), ("a",), False, id="allOf"),
-        pytest.param({"anyOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]}, ("a", "b"), (), False, id="anyOf"),
-        pytest.param({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {}}, "required": ["a"]}}}, ("a",), ("a",), False, id="local reference"),
+        pytest.param(
+            {"anyOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]},
+            ("a", "b"),
+            (),
+            False,
+            id="anyOf",
+        ),
+        pytest.param(
+            {"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {}}, "required": ["a"]}}},
+            ("a",),
+            ("a",),
+            False,
+            id="local reference",
+        ),
         pytest.param({"$ref": "https://example.com/a.json"}, (), (), True, id="remote reference"),
         pytest.param({"$ref": "#"}, (), (), True, id="reference to itself, unsupported spelling"),
         pytest.param({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, (), (), True, id="circle"),
@@ -111,7 +153,9 @@ def test_duplicate_ids_are_refused() -> None:
         pytest.param(None, (), (), True, id="no schema"),
     ],
 )
-def test_parameters_of_a_schema(schema: dict[str, Any] | None, names: tuple[str, ...], required: tuple[str, ...], is_open: bool) -> None:
+def test_parameters_of_a_schema(
+    schema: dict[str, Any] | None, names: tuple[str, ...], required: tuple[str, ...], is_open: bool
+) -> None:
     """Names, required names and openness are read from plain and joined schemas alike."""
     found = parameters_of(Tool(name="t", input_schema=schema))
     assert (found.names, found.required, found.open) == (names, required, is_open)

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-PROGRAMS = sorted(
-    path.name for path in EXAMPLES.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")
-)
+PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 
 SAID = {
     "refund_agent.py": ["verdict: review", "type_mismatch (issue_refund): $.amount_cents"],

@@ -19,10 +19,7 @@ from attest_otel.findings import (
 
 def test_id_is_stable() -> None:
     """The id of a finding is the same in every process and version: other systems keep it."""
-    assert (
-        make_finding("tool_use", "pass", "correct", "fine", subject="charge_card", step=0).id
-        == "bd3a9bcb51103f75"
-    )
+    assert make_finding("tool_use", "pass", "correct", "fine", subject="charge_card", step=0).id == "bd3a9bcb51103f75"
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,7 @@ from attest_otel.errors import ConfigError
 from attest_otel.judges import KEY_ENV, Judges, run_async
 from tests.judge.scripted import ScriptedJudge
 
-RUN = Trajectory.model_validate(
-    {"task": "t", "final_answer": "It is 7.", "steps": [{"tool_call": {"name": "a", "output": "7"}}]}
-)
+RUN = Trajectory.model_validate({"task": "t", "final_answer": "It is 7.", "steps": [{"tool_call": {"name": "a", "output": "7"}}]})
 
 
 class Closing(ScriptedJudge):
@@ -85,9 +83,7 @@ def test_the_settings_describe_one(built: list[tuple[JudgeConfig, Closing]]) -> 
         (["injection", "coverage"], False),
     ],
 )
-def test_the_environments_key(
-    built: list[Any], monkeypatch: pytest.MonkeyPatch, checks: Any, asked: bool
-) -> None:
+def test_the_environments_key(built: list[Any], monkeypatch: pytest.MonkeyPatch, checks: Any, asked: bool) -> None:
     """A key alone counts for the default checks and those that need a model, and for no others."""
     monkeypatch.setenv(KEY_ENV, "k")
     attest = Attest({})

@@ -65,17 +65,13 @@ def test_a_favourable_model_lifts_no_block() -> None:
     """A run blocked without a model is blocked with the kindest one."""
     run = Trajectory.model_validate(RUN)
     without = Attest({}).evaluate(run, checks=["tool_use"])
-    with_model = Attest({}, judge=ScriptedJudge(favourable)).evaluate(
-        run, checks=["tool_use", "faithfulness", "role", "actions"]
-    )
+    with_model = Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=["tool_use", "faithfulness", "role", "actions"])
     assert without.verdict == with_model.verdict == "block"
 
 
 def test_what_waited_is_settled() -> None:
     """An error nobody had read the answer for makes way for the reading."""
-    report = Attest({}, judge=ScriptedJudge(favourable)).evaluate(
-        Trajectory.model_validate(RUN), checks=["tool_use"]
-    )
+    report = Attest({}, judge=ScriptedJudge(favourable)).evaluate(Trajectory.model_validate(RUN), checks=["tool_use"])
     assert [f.verdict for f in report.findings()] == ["disallowed_tool", "correct"]
 
 
@@ -93,9 +89,7 @@ def test_the_same_answers_give_the_same_bytes() -> None:
     """Same run, same answers: same report, whatever the boundary."""
     run = Trajectory.model_validate(RUN)
     checks = Attest({}, judge=ScriptedJudge(favourable)).default_checks()
-    reports = {
-        Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=checks).to_json() for _ in range(3)
-    }
+    reports = {Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=checks).to_json() for _ in range(3)}
     assert len(reports) == 1
 
 
@@ -176,9 +170,7 @@ def test_a_suspicious_run_says_so_to_the_judge() -> None:
 def test_every_check_names_the_limit() -> None:
     """With no budget every check that has questions is unchecked, and none passes for it."""
     attest = Attest({}, judge=SilentJudge())
-    report = attest.evaluate(
-        Trajectory.model_validate({**RUN, "allowed_tools": None}), checks=attest.default_checks()
-    )
+    report = attest.evaluate(Trajectory.model_validate({**RUN, "allowed_tools": None}), checks=attest.default_checks())
     for check in ("tool_use", "actions", "faithfulness", "role"):
         result = report.result(check)
         assert result is not None
@@ -189,9 +181,6 @@ def test_the_hash_covers_the_prompts() -> None:
     """Reports say which prompts graded them: a judge changes the hash, and a wording would."""
     run = Trajectory.model_validate(RUN)
     without = Attest({}).evaluate(run, checks=["tool_use"]).policy_hash
-    hashes = {
-        Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=["tool_use"]).policy_hash
-        for _ in range(2)
-    }
+    hashes = {Attest({}, judge=ScriptedJudge(favourable)).evaluate(run, checks=["tool_use"]).policy_hash for _ in range(2)}
     assert len(hashes) == 1
     assert without not in hashes

@@ -37,11 +37,7 @@ def test_python_compiles_and_names_what_exists() -> None:
     assert blocks("python")
     for code in blocks("python"):
         for node in ast.walk(ast.parse(code)):
-            if (
-                isinstance(node, ast.Attribute)
-                and isinstance(node.value, ast.Name)
-                and node.value.id == "attest_otel"
-            ):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "attest_otel":
                 assert node.attr in attest_otel.__all__
     for name in re.findall(r"attest_otel\.(\w+)\(", TEXT):
         assert name in attest_otel.__all__
@@ -69,9 +65,7 @@ def test_every_command_line_parses(line: str) -> None:
 @pytest.mark.parametrize("line", [line for line in COMMAND_LINES if "examples/" in line or " stats " in line])
 def test_command_lines_on_the_examples_run(line: str) -> None:
     """The commands that are shown on the project's own files run as they stand."""
-    done = subprocess.run(
-        [COMMAND, *shlex.split(line)[1:]], cwd=ROOT, capture_output=True, timeout=50, check=False
-    )
+    done = subprocess.run([COMMAND, *shlex.split(line)[1:]], cwd=ROOT, capture_output=True, timeout=50, check=False)
     assert done.returncode in (0, 1)
     assert done.stdout
     assert done.stderr == b""

@@ -106,9 +106,7 @@ def test_review_can_pass_every_check() -> None:
 def test_overall_score_is_the_mean_of_what_was_graded() -> None:
     """Checks without a score are left out of the mean, and a report with none has none."""
     assert (
-        Report(
-            results=[result("a", "pass", "x", 1.0), result("b", "pass", "x", 0.5), result("c", "pass", "x")]
-        ).overall_score
+        Report(results=[result("a", "pass", "x", 1.0), result("b", "pass", "x", 0.5), result("c", "pass", "x")]).overall_score
         == 0.75
     )
     assert Report(results=[result("c", "pass", "x")]).overall_score is None
@@ -125,12 +123,8 @@ def test_result_by_name() -> None:
 @given(st.text(st.characters(exclude_categories=()), max_size=30))
 def test_any_text_can_be_printed(text: str) -> None:
     """Whatever text stands in a report, lone surrogates too, its JSON is one line that UTF-8 can hold, and reads back."""
-    found = make_finding(
-        "tool_use", "warn", "unchecked", text, subject=text, evidence=text, metadata={text: text}
-    )
-    line = Report(
-        run_id=text, agent=text, incomplete=[text], results=[make_result("tool_use", [found], text)]
-    ).to_json()
+    found = make_finding("tool_use", "warn", "unchecked", text, subject=text, evidence=text, metadata={text: text})
+    line = Report(run_id=text, agent=text, incomplete=[text], results=[make_result("tool_use", [found], text)]).to_json()
     assert "\n" not in line.encode().decode()
     assert json.loads(line)["results"][0]["findings"][0]["reason"] == text
 
@@ -144,7 +138,4 @@ def test_json_stays_readable() -> None:
 def test_same_results_same_bytes() -> None:
     """Two reports of equal results are the same bytes."""
     results = [result("tool_use", "fail", "error_silent", 0.25)]
-    assert (
-        Report(results=results).to_json()
-        == Report(results=[r.model_copy(deep=True) for r in results]).to_json()
-    )
+    assert Report(results=results).to_json() == Report(results=[r.model_copy(deep=True) for r in results]).to_json()

@@ -55,7 +55,10 @@ def test_the_file_is_named(tmp_path: Path) -> None:
     path.write_text("agents:\n  main:\n    rules:\n      - {id: a, require: 'true'}\n      - {id: b, require: 'run.nope'}\n")
     with pytest.raises(ConfigError) as caught:
         AttestConfig.load(path)
-    assert str(caught.value) == f"{path}: agents.main.rules[1]: rule 'b': require: column 4: undefined field 'nope' not found in struct 'Run'"
+    assert (
+        str(caught.value)
+        == f"{path}: agents.main.rules[1]: rule 'b': require: column 4: undefined field 'nope' not found in struct 'Run'"
+    )
 
 
 def test_an_id_stands_once() -> None:

@@ -28,7 +28,13 @@ def test_the_pages_example() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "real"),
-    [((41, 50, 35, 50), False), ((49, 50, 30, 50), True), ((30, 50, 49, 50), True), ((0, 5, 0, 5), False), ((400, 500, 330, 500), True)],
+    [
+        ((41, 50, 35, 50), False),
+        ((49, 50, 30, 50), True),
+        ((30, 50, 49, 50), True),
+        ((0, 5, 0, 5), False),
+        ((400, 500, 330, 500), True),
+    ],
 )
 def test_difference(counts: tuple[int, int, int, int], real: bool) -> None:
     """A difference is real when its interval leaves out zero, whichever way it goes."""

@@ -20,7 +20,11 @@ LEAVES = (
     | st.decimals() | st.sampled_from([0, 0.0, -0.0, 1, True, 1.0, Decimal("1.0"), "1", "\ud83c\udf78", "\U0001f378", "\ud800", 10**400, Decimal("1e400")])
 )  # fmt: skip
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3) | st.sampled_from(["a", "b", "é"]), inner, max_size=4), max_leaves=12
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3) | st.sampled_from(["a", "b", "é"]), inner, max_size=4)
+    ),
+    max_leaves=12,
 )
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -96,7 +100,9 @@ def test_spelling_can_be_encoded_and_is_bounded(value: Any) -> None:
     assert len(spell(value, 20)) <= 21
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1.0), (1, True), (True, 1.0), (0, False), (0.0, False), (1, "1"), (None, "null"), ([], {})])
+@pytest.mark.parametrize(
+    ("a", "b"), [(1, 1.0), (1, True), (True, 1.0), (0, False), (0.0, False), (1, "1"), (None, "null"), ([], {})]
+)
 def test_the_type_claim_keeps_types_apart(a: Any, b: Any) -> None:
     """int, float, bool, text, null, list and dict are never one type."""
     assert not same_type(a, b)

@@ -17,9 +17,15 @@ SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 @pytest.mark.parametrize(
     "definition",
     [
-        pytest.param({"name": "find", "description": "d", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}, id="anthropic"),
-        pytest.param({"type": "function", "function": {"name": "find", "description": "d", "parameters": SCHEMA}}, id="openai nested"),
-        pytest.param({"type": "function", "name": "find", "description": "d", "parameters": SCHEMA, "strict": True}, id="openai flat"),
+        pytest.param(
+            {"name": "find", "description": "d", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}, id="anthropic"
+        ),
+        pytest.param(
+            {"type": "function", "function": {"name": "find", "description": "d", "parameters": SCHEMA}}, id="openai nested"
+        ),
+        pytest.param(
+            {"type": "function", "name": "find", "description": "d", "parameters": SCHEMA, "strict": True}, id="openai flat"
+        ),
         pytest.param({"name": "find", "title": "Find", "description": "d", "inputSchema": SCHEMA, "outputSchema": {}}, id="mcp"),
     ],
 )
@@ -52,7 +58,9 @@ def test_annotations_declare(annotations: Any, side_effecting: bool | None, idem
 
 def test_own_fields_stand_in_any_format_and_win() -> None:
     """What `Tool` knows beside the provider's fields is read, and wins over annotations."""
-    found = tool_from_mapping({"name": "t", "side_effecting": True, "annotations": {"readOnlyHint": True}, "query_arguments": ["q"], "repeatable": True})
+    found = tool_from_mapping(
+        {"name": "t", "side_effecting": True, "annotations": {"readOnlyHint": True}, "query_arguments": ["q"], "repeatable": True}
+    )
     assert (found.side_effecting, found.query_arguments, found.repeatable) == (True, ["q"], True)
 
 

@@ -76,9 +76,7 @@ def test_absent_and_empty_output_differ() -> None:
     """No output means that nobody recorded it; an empty one that the tool returned nothing."""
     assert ToolCall(name="t").output_fidelity == "absent"
     assert ToolCall(name="t", output="").output_fidelity == "recorded"
-    assert (
-        ToolCall(name="t", output="x", recorded=Recorded(output="truncated")).output_fidelity == "truncated"
-    )
+    assert ToolCall(name="t", output="x", recorded=Recorded(output="truncated")).output_fidelity == "truncated"
 
 
 @pytest.mark.parametrize(
@@ -156,9 +154,7 @@ def test_what_is_refused(data: Any, where: tuple[int | str, ...], kind: str) -> 
 @pytest.mark.parametrize("given", [[], ["text", "path"], ["text", "data_base64", "path"]])
 def test_artifact_has_exactly_one_content(given: list[str]) -> None:
     """An artifact holds text, bytes or a path: one of them, and the error names those that were given."""
-    with pytest.raises(
-        ValidationError, match=f"exactly one of text, data_base64, path; got {', '.join(given) or 'none'}"
-    ):
+    with pytest.raises(ValidationError, match=f"exactly one of text, data_base64, path; got {', '.join(given) or 'none'}"):
         Artifact.model_validate(dict.fromkeys(given, "x"))
 
 
@@ -233,9 +229,7 @@ JSON = st.recursive(
 @given(arguments=JSON, raw=st.none() | st.text(), output=st.none() | st.text())
 def test_record_survives_its_file(arguments: Any, raw: str | None, output: str | None) -> None:
     """A run written as JSON and read again is the same run: text to the character, int and float apart."""
-    run = Trajectory(
-        steps=[Step(tool_call=ToolCall(name="t", arguments=arguments, arguments_raw=raw, output=output))]
-    )
+    run = Trajectory(steps=[Step(tool_call=ToolCall(name="t", arguments=arguments, arguments_raw=raw, output=output))])
     again = Trajectory.model_validate(json.loads(json.dumps(run.model_dump(mode="json"))))
     assert again == run
     assert json.dumps(again.model_dump(mode="json")) == json.dumps(run.model_dump(mode="json"))

@@ -139,7 +139,9 @@ def test_unchecked_is_never_lifted() -> None:
     assert disposition(VerdictPolicy(), result("custom", "pass", "fine", checked=False)) == "review"
 
 
-@pytest.mark.parametrize("bad", [{"min_score": {"a": 2}}, {"unknown": 1}, {"on_injection_warning": "maybe"}, {"dispositions": {"a": {"b": "no"}}}])
+@pytest.mark.parametrize(
+    "bad", [{"min_score": {"a": 2}}, {"unknown": 1}, {"on_injection_warning": "maybe"}, {"dispositions": {"a": {"b": "no"}}}]
+)
 def test_bad_policies_are_refused(bad: dict[str, object]) -> None:
     """A policy with an unknown name or value can't be made."""
     with pytest.raises(ValidationError):

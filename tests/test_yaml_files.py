@@ -99,23 +99,17 @@ def test_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         read_yaml(tmp_path / "latin.yaml")
 
 
-@pytest.mark.parametrize(
-    "word", ["no", "NO", "Yes", "on", "Off", "010", "12:30", "1:30:00", "2026-12-01", "2026-12-01 10:00:00"]
-)
+@pytest.mark.parametrize("word", ["no", "NO", "Yes", "on", "Off", "010", "12:30", "1:30:00", "2026-12-01", "2026-12-01 10:00:00"])
 def test_words_that_are_read_as_something_else(tmp_path: Path, word: str) -> None:
     """A plain word that YAML 1.1 turns into a truth value, an octal, a base-60 number or a date is refused with its line."""
     path = tmp_path / "f.yaml"
     path.write_text(f"a: 1\nb: [{word}]\n")
     with pytest.raises(ConfigError) as caught:
         refuse_ambiguous(path)
-    assert str(caught.value).startswith(
-        f"{path}:2: YAML reads the plain {word} as something else than text: put it in quotes"
-    )
+    assert str(caught.value).startswith(f"{path}:2: YAML reads the plain {word} as something else than text: put it in quotes")
 
 
-@pytest.mark.parametrize(
-    "word", ["'no'", '"010"', "true", "false", "null", "0", "10", "1.5", "nothing", "no-op", "-3", "1e3"]
-)
+@pytest.mark.parametrize("word", ["'no'", '"010"', "true", "false", "null", "0", "10", "1.5", "nothing", "no-op", "-3", "1e3"])
 def test_words_that_mean_what_they_say(tmp_path: Path, word: str) -> None:
     """Quoted words, true, false, null and decimal numbers are left alone."""
     path = tmp_path / "f.yaml"

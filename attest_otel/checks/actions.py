@@ -66,17 +66,60 @@ def _grade(view: RunView, claim: Claim, tools: Sequence[str], calls: Mapping[str
     subject = tools[0]
     succeeded = next((call for call in made if call.succeeded), None)
     if succeeded is not None:
-        return make_finding(NAME, "pass", "performed", f"The answer says {claim.phrase!r}, and {succeeded.name} did it.", subject=succeeded.name, step=succeeded.step, evidence=claim.sentence, key=claim.sentence, metadata=metadata)
+        return make_finding(
+            NAME,
+            "pass",
+            "performed",
+            f"The answer says {claim.phrase!r}, and {succeeded.name} did it.",
+            subject=succeeded.name,
+            step=succeeded.step,
+            evidence=claim.sentence,
+            key=claim.sentence,
+            metadata=metadata,
+        )
     earlier = next((e for e in view.history if e.tool in names and e.outcome == "succeeded"), None)
     if earlier is not None:
-        return make_finding(NAME, "pass", "performed", f"The answer says {claim.phrase!r}, and {earlier.tool} did it in an earlier run of the conversation.", subject=earlier.tool, evidence=claim.sentence, key=claim.sentence, metadata={**metadata, "earlier_run_id": earlier.run_id})
+        return make_finding(
+            NAME,
+            "pass",
+            "performed",
+            f"The answer says {claim.phrase!r}, and {earlier.tool} did it in an earlier run of the conversation.",
+            subject=earlier.tool,
+            evidence=claim.sentence,
+            key=claim.sentence,
+            metadata={**metadata, "earlier_run_id": earlier.run_id},
+        )
     unknown = next((call for call in made if call.outcome.is_error is None), None)
     step = (unknown or made[-1]).step if made else None
     if unknown is not None or view.run.incomplete:
-        why = "whether the call took effect was not recorded" if unknown is not None else "the record of the run is incomplete, so a call may be missing"
-        return make_finding(NAME, "warn", "unchecked", f"The answer says {claim.phrase!r}; {why}.", subject=subject, step=step, evidence=claim.sentence, key=claim.sentence, metadata={**metadata, "checked": False})
+        why = (
+            "whether the call took effect was not recorded"
+            if unknown is not None
+            else "the record of the run is incomplete, so a call may be missing"
+        )
+        return make_finding(
+            NAME,
+            "warn",
+            "unchecked",
+            f"The answer says {claim.phrase!r}; {why}.",
+            subject=subject,
+            step=step,
+            evidence=claim.sentence,
+            key=claim.sentence,
+            metadata={**metadata, "checked": False},
+        )
     why = f"every call of {subject} returned an error" if made else f"{subject} was never called"
-    return make_finding(NAME, "fail", "phantom_action", f"The answer says {claim.phrase!r}, but {why}.", subject=subject, step=step, evidence=claim.sentence, key=claim.sentence, metadata=metadata)
+    return make_finding(
+        NAME,
+        "fail",
+        "phantom_action",
+        f"The answer says {claim.phrase!r}, but {why}.",
+        subject=subject,
+        step=step,
+        evidence=claim.sentence,
+        key=claim.sentence,
+        metadata=metadata,
+    )
 
 
 def _cut(length: int) -> Finding:
@@ -88,4 +131,6 @@ def _summary(findings: Sequence[Finding]) -> str:
     if not findings:
         return "The answer claims nothing in the words the tools declare."
     phantoms = sum(finding.verdict == "phantom_action" for finding in findings)
-    return f"{phantoms} of {len(findings)} claims have no call behind them." if phantoms else f"{len(findings)} claim(s) looked at."
+    return (
+        f"{phantoms} of {len(findings)} claims have no call behind them." if phantoms else f"{len(findings)} claim(s) looked at."
+    )

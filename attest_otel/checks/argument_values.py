@@ -37,19 +37,39 @@ def schema_problems(compiled: CompiledSchema, arguments: dict[str, Any], *, null
         return
     if compiled.skipped_patterns:
         patterns = ", ".join(compiled.skipped_patterns[:3])
-        yield Problem("unchecked", "warn", "schema", f"A pattern of the schema can't run in linear time and wasn't checked: {excerpt(patterns, 200)}.")
+        yield Problem(
+            "unchecked",
+            "warn",
+            "schema",
+            f"A pattern of the schema can't run in linear time and wasn't checked: {excerpt(patterns, 200)}.",
+        )
     valid = compiled.is_valid(arguments)
     if valid is None and compiled.validator is not None:
-        yield Problem("unchecked", "warn", "schema", "The arguments weren't checked: holding them against the schema's branches would cost too much.")
+        yield Problem(
+            "unchecked",
+            "warn",
+            "schema",
+            "The arguments weren't checked: holding them against the schema's branches would cost too much.",
+        )
         return
     if valid is False:
         yield from _violations(compiled, arguments, nulls_count)
     for path in type_mismatches(compiled, arguments, _ONE_MORE):
         reason = f"{path_text(path)} is a whole number written as a float; the schema wants an integer and lets it through."
-        yield Problem("type_mismatch", "warn", "model", reason, path, value_at(arguments, path), "an integer written without point or exponent")
+        yield Problem(
+            "type_mismatch",
+            "warn",
+            "model",
+            reason,
+            path,
+            value_at(arguments, path),
+            "an integer written without point or exponent",
+        )
     for path in undeclared_keys(schema, arguments, _ONE_MORE):
         reason = f"{path_text(path)} is not declared by the schema, which doesn't forbid it either."
-        yield Problem("undeclared_key", "warn", "model", reason, path, value_at(arguments, path), "only keys that the schema declares")
+        yield Problem(
+            "undeclared_key", "warn", "model", reason, path, value_at(arguments, path), "only keys that the schema declares"
+        )
 
 
 def _violations(compiled: CompiledSchema, arguments: dict[str, Any], nulls_count: Callable[[], bool]) -> Iterator[Problem]:
@@ -133,18 +153,45 @@ def _text_problems(quotable: Quotable, call: Call, arguments: dict[str, Any], sc
     leaks = placeholders = 0
     for path, key, text in _texts(arguments):
         if not text or text.isspace():
-            if placeholders < _ONE_MORE and isinstance(path[-1], str) and is_required(schema, path) and not blank_is_a_value(key) and not declares_literal(schema, path, text):
+            if (
+                placeholders < _ONE_MORE
+                and isinstance(path[-1], str)
+                and is_required(schema, path)
+                and not blank_is_a_value(key)
+                and not declares_literal(schema, path, text)
+            ):
                 placeholders += 1
-                yield Problem("placeholder", "warn", "model", f"{path_text(path)} is blank; the schema requires it.", path, text, "a text that says something")
+                yield Problem(
+                    "placeholder",
+                    "warn",
+                    "model",
+                    f"{path_text(path)} is blank; the schema requires it.",
+                    path,
+                    text,
+                    "a text that says something",
+                )
             continue
         markup = leaked_markup(text, key) if leaks < _ONE_MORE else None
         if markup is not None and not quotable.holds_before(call, markup):
             leaks += 1
             reason = f"{path_text(path)} holds tool-call markup: {markup[:80]}"
             yield Problem("markup_leak", "fail", "model", reason, path, text, "a value without the protocol's own markup")
-        elif placeholders < _ONE_MORE and is_placeholder(text, key) and not quotable.task_says(text) and not declares_literal(schema, path, text):
+        elif (
+            placeholders < _ONE_MORE
+            and is_placeholder(text, key)
+            and not quotable.task_says(text)
+            and not declares_literal(schema, path, text)
+        ):
             placeholders += 1
-            yield Problem("placeholder", "warn", "model", f"{path_text(path)} is a placeholder, not a value.", path, text, "a value for this case")
+            yield Problem(
+                "placeholder",
+                "warn",
+                "model",
+                f"{path_text(path)} is a placeholder, not a value.",
+                path,
+                text,
+                "a value for this case",
+            )
 
 
 def _query_problem(view: RunView, tool: Tool, arguments: dict[str, Any]) -> list[Problem]:
@@ -153,7 +200,17 @@ def _query_problem(view: RunView, tool: Tool, arguments: dict[str, Any]) -> list
     if not names or not view.run.task or shares_a_word(query, view.run.task):
         return []
     path = (names[0],)
-    return [Problem("low_quality", "warn", "model", f"{path_text(path)} shares no content word with the task.", path, arguments[names[0]], "a query with a word of the task")]
+    return [
+        Problem(
+            "low_quality",
+            "warn",
+            "model",
+            f"{path_text(path)} shares no content word with the task.",
+            path,
+            arguments[names[0]],
+            "a query with a word of the task",
+        )
+    ]
 
 
 def _texts(arguments: dict[str, Any]) -> Iterator[tuple[Path, str, str]]:
@@ -167,7 +224,9 @@ def _texts(arguments: dict[str, Any]) -> Iterator[tuple[Path, str, str]]:
             yield path, key, value
         elif isinstance(value, dict):
             yield from (((*path, name), key, name) for name in value if isinstance(name, str) and "<" in name)
-            stack.extend([((*path, name), str(name), child) for name, child in value.items() if isinstance(child, _HOLDS_TEXT)][::-1])
+            stack.extend(
+                [((*path, name), str(name), child) for name, child in value.items() if isinstance(child, _HOLDS_TEXT)][::-1]
+            )
         else:
             stack.extend([((*path, i), key, child) for i, child in enumerate(value) if isinstance(child, _HOLDS_TEXT)][::-1])
 

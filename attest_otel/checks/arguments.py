@@ -83,7 +83,13 @@ class _Run:
     def _is_surely_fine(self, call: Call) -> bool:
         """The quick answer for nearly every call: recorded, of a declared tool, read without a remark, fine by its schema, and not rewritten."""
         parsed, record = call.parsed, call.call
-        if parsed is None or parsed.problem is not None or call.tool is None or call.tool.query_arguments or record.arguments_fidelity == "absent":
+        if (
+            parsed is None
+            or parsed.problem is not None
+            or call.tool is None
+            or call.tool.query_arguments
+            or record.arguments_fidelity == "absent"
+        ):
             return False
         if record.arguments_received is not None and not is_plainly_same(parsed.value, record.arguments_received):
             return False
@@ -93,7 +99,15 @@ class _Run:
         if call.tool is not None or not self.view.tools or call.name in (self.view.allowed_tools or ()):
             return []
         known = ", ".join(list(self.view.tools)[:20])
-        return [Problem("unknown_tool", "fail", "model", f"No tool of this name is declared; declared are {known}.", expected="a declared tool")]
+        return [
+            Problem(
+                "unknown_tool",
+                "fail",
+                "model",
+                f"No tool of this name is declared; declared are {known}.",
+                expected="a declared tool",
+            )
+        ]
 
     def _argument_problems(self, call: Call) -> list[Problem]:
         parsed = call.parsed
@@ -162,7 +176,9 @@ def _unreadable(call: Call, parsed: strict_json.Parsed, raw: str) -> Iterator[Pr
     if _was_cut(call):
         yield _unchecked(call, "the recorder cut their text")
         return
-    yield Problem("unparseable", "fail", "model", f"The arguments can't be read: {parsed.reason}.", emitted=raw, expected="a JSON object")
+    yield Problem(
+        "unparseable", "fail", "model", f"The arguments can't be read: {parsed.reason}.", emitted=raw, expected="a JSON object"
+    )
     received = call.call.arguments_received
     if received is not None and not parsed.over_limit and (rewrite := repaired(raw, received)) is not None:
         yield _rewritten(rewrite)
@@ -171,19 +187,38 @@ def _unreadable(call: Call, parsed: strict_json.Parsed, raw: str) -> Iterator[Pr
 def _text_problems(parsed: strict_json.Parsed, raw: str | None) -> Iterator[Problem]:
     if parsed.problem == "duplicate_keys":
         keys = list(parsed.details)
-        yield Problem("duplicate_keys", "fail", "model", f"In the arguments {parsed.reason}; which one counts is the reader's choice.", emitted=keys, expected="each key once")
+        yield Problem(
+            "duplicate_keys",
+            "fail",
+            "model",
+            f"In the arguments {parsed.reason}; which one counts is the reader's choice.",
+            emitted=keys,
+            expected="each key once",
+        )
     if raw is not None and parsed.problem is None:
         return
     path = next(non_finite_paths(parsed.value), None)
     if path is not None:
         literal = parsed.details[0] if parsed.problem == "non_finite" else value_at(parsed.value, path)
-        yield Problem("non_finite", "fail", "model", f"{path_text(path)} is not a finite number.", path, literal, "a finite number")
+        yield Problem(
+            "non_finite", "fail", "model", f"{path_text(path)} is not a finite number.", path, literal, "a finite number"
+        )
 
 
 def _rewritten(rewrite: Rewrite) -> Problem:
     reason = f"{path_text(rewrite.path)} was rewritten on the way to the handler: {rewrite.reason}."
     expected = "what the model emitted"
-    return Problem("rewritten", rewrite.severity, "dispatcher", reason, rewrite.path, rewrite.emitted, expected, rewrite.received, rewrite.kind)
+    return Problem(
+        "rewritten",
+        rewrite.severity,
+        "dispatcher",
+        reason,
+        rewrite.path,
+        rewrite.emitted,
+        expected,
+        rewrite.received,
+        rewrite.kind,
+    )
 
 
 def _softened(problem: Problem) -> Problem:
@@ -201,7 +236,9 @@ def _was_cut(call: Call) -> bool:
     recorded = call.call.recorded
     if recorded is None or recorded.reason is None or not _CUT.search(recorded.reason):
         return False
-    return "argument" in recorded.reason.lower() or not (recorded.output == "truncated" and _OF_OUTPUT_ONLY.search(recorded.reason))
+    return "argument" in recorded.reason.lower() or not (
+        recorded.output == "truncated" and _OF_OUTPUT_ONLY.search(recorded.reason)
+    )
 
 
 def _is_redacted(call: Call) -> bool:
@@ -215,7 +252,10 @@ def _findings(run: _Run, call: Call, problems: list[Problem]) -> list[Finding]:
     metadata = fidelity(call)
     reason = "The arguments are valid by the tool's schema."
     if run.schema(call).validator is None:
-        reason, metadata = "The arguments are an object; the tool declares no schema to check them against.", {"schema": None, **metadata}
+        reason, metadata = (
+            "The arguments are an object; the tool declares no schema to check them against.",
+            {"schema": None, **metadata},
+        )
     return [make_finding(NAME, "pass", "valid", reason, subject=call.name, step=call.step, metadata=metadata)]
 
 

@@ -22,11 +22,14 @@ MAX_IDENTIFIERS_PER_TEXT = 50
 MAX_TEXT_CHARS = 20_000
 MAX_DEPTH = 32
 MAX_NAME_CHARS = 64
+MAX_CODE_CHARS = 3
 SMALL_NUMBER = 10
 
 _GENERATED = re.compile(r"idempot|nonce|correlation|request_?id|trace_?id|client_?token|^uuid$|session_?id", re.IGNORECASE)
 _THINKING = frozenset({"thought", "thoughts", "thinking", "reasoning", "rationale", "reflection", "plan"})
-_NAMED = re.compile(r"name|recipient|payee|beneficiary|passenger|customer|owner|^to$|attendee|assignee|city|address|receiver", re.IGNORECASE)
+_NAMED = re.compile(
+    r"name|recipient|payee|beneficiary|passenger|customer|owner|^to$|attendee|assignee|city|address|receiver", re.IGNORECASE
+)
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}|https?://([\w.-]{1,253})")
 _WORD = re.compile(r"[\w-]{5,80}")
 _TIME = re.compile(r"\d{1,2}:\d{2}|\d{4}-\d{2}-\d{2}")
@@ -117,7 +120,11 @@ def _asked(path: str, name: str, value: Any) -> Asked | None:
         return _identifiers(path, value, text)
     if has_digit(text):
         return Asked(path, value, "identifier", (text,)) if _digits(text) else None
-    if "_" in text.strip("_") or (text[:1].isupper() and _NAMED.search(name)) or (text.isupper() and text.isalpha() and len(text) > 3):  # noqa: PLR2004
+    if (
+        "_" in text.strip("_")
+        or (text[:1].isupper() and _NAMED.search(name))
+        or (text.isupper() and text.isalpha() and len(text) > MAX_CODE_CHARS)
+    ):
         return Asked(path, value, "name", (text,)) if len(text) > 1 else None
     return None
 
@@ -162,4 +169,8 @@ def _is_declared(value: Any, rule: Any) -> bool:
     if not isinstance(rule, dict):
         return False
     listed = rule.get("enum")
-    return (isinstance(listed, list) and value in listed) or ("const" in rule and value == rule["const"]) or ("default" in rule and value == rule["default"])
+    return (
+        (isinstance(listed, list) and value in listed)
+        or ("const" in rule and value == rule["const"])
+        or ("default" in rule and value == rule["default"])
+    )

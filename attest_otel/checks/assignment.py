@@ -41,9 +41,7 @@ def assign(rows: int, columns: Sequence[Hashable], cost: Cost, matches: Matches)
     return _greedy(rows, kept, cost, matches)
 
 
-def align(
-    rows: int, columns: int, cost: Callable[[int, int], int | None]
-) -> tuple[int, int, dict[int, int]] | None:
+def align(rows: int, columns: int, cost: Callable[[int, int], int | None]) -> tuple[int, int, dict[int, int]] | None:
     """Return how rows take columns in order: (rows without one, total cost, column of each row).
 
     `cost` is None where a row can't take a column. None is returned beyond `MAX_EXACT_PAIRS` pairs.
@@ -72,9 +70,7 @@ def first_sequence(rows: int, columns: int, fits: Callable[[int, int], bool]) ->
     return found if len(found) == rows else None
 
 
-def _trace(
-    best: list[list[tuple[int, int]]], row: int, column: int, cost: Callable[[int, int], int | None]
-) -> dict[int, int]:
+def _trace(best: list[list[tuple[int, int]]], row: int, column: int, cost: Callable[[int, int], int | None]) -> dict[int, int]:
     """Walk back from the end; skipping a column is preferred, so that the earliest columns are taken."""
     taken: dict[int, int] = {}
     while row and column:
@@ -167,9 +163,7 @@ def _least_cost(matrix: list[list[int]]) -> list[int]:
     return result
 
 
-def _place(
-    row: int, matrix: list[list[int]], row_price: list[int], column_price: list[int], row_of: list[int]
-) -> None:
+def _place(row: int, matrix: list[list[int]], row_price: list[int], column_price: list[int], row_of: list[int]) -> None:
     """Give one more row a column, moving earlier rows along the cheapest chain of exchanges; indexes count from 1."""
     columns = len(row_of) - 1
     row_of[0] = row

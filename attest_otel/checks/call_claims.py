@@ -21,9 +21,7 @@ from attest_otel.findings import excerpt
 from attest_otel.strict_json import equal, same_type, spell, type_name
 
 ClaimName = Literal["count", "tool", "value", "type", "required", "order", "side_effect"]
-Problem = Literal[
-    "other_value", "other_type", "not_emitted", "missing", "no_object", "not_recorded", "type_lost"
-]
+Problem = Literal["other_value", "other_type", "not_emitted", "missing", "no_object", "not_recorded", "type_lost"]
 
 MAX_SHOWN_CHARS = 200
 
@@ -71,11 +69,7 @@ def failing_claims(expected: ExpectedCall, call: Call, required: Sequence[str]) 
             found.append(Claim("wrong_type", "type", "other_type", name, type_name(value), emitted))
     if expected.arg_types:
         found += _type_claims(expected, call, arguments)
-    found += [
-        Claim("missing_required", "required", "missing", name, name, None)
-        for name in required
-        if name not in arguments
-    ]
+    found += [Claim("missing_required", "required", "missing", name, name, None) for name in required if name not in arguments]
     return found
 
 
@@ -85,20 +79,14 @@ def tell(claim: Claim, call: Call) -> Told:
     if claim.problem == "no_object":
         return _tell_no_object(claim, call)
     if claim.problem == "not_recorded":
-        return Told(
-            shown(wanted), None, "The arguments were not recorded, so no claim about them was checked."
-        )
+        return Told(shown(wanted), None, "The arguments were not recorded, so no claim about them was checked.")
     if claim.problem == "missing":
-        reason = (
-            f"The tool requires {name}, which was not emitted. Look at the tool's schema and description."
-        )
+        reason = f"The tool requires {name}, which was not emitted. Look at the tool's schema and description."
         return Told(wanted, None, reason)
     if claim.claim == "value":
         emitted = None if claim.problem == "not_emitted" else shown(claim.emitted)
         said = "it was not emitted" if emitted is None else f"the model emitted {emitted}"
-        return Told(
-            shown(wanted), emitted, f"{name} was expected to be {shown(wanted)}; {said}. {_VALUE_CAUSE}"
-        )
+        return Told(shown(wanted), emitted, f"{name} was expected to be {shown(wanted)}; {said}. {_VALUE_CAUSE}")
     return _tell_type(claim)
 
 
@@ -137,9 +125,7 @@ def _tell_no_object(claim: Claim, call: Call) -> Told:
         emitted = shown(parsed.value)
         why = f"The arguments are of type {type_name(parsed.value)}, no object."
     wanted = shown(claim.wanted)
-    return Told(
-        wanted, emitted, f"{why} Expected {wanted}. Look at the model's raw text and the tool's schema."
-    )
+    return Told(wanted, emitted, f"{why} Expected {wanted}. Look at the model's raw text and the tool's schema.")
 
 
 def _tell_type(claim: Claim) -> Told:
@@ -152,9 +138,7 @@ def _tell_type(claim: Claim) -> Told:
         return Told(kind, emitted, reason)
     given = type_name(claim.emitted)
     asked = f"as {kind}" if given != kind else f"as {kind} with other types inside"
-    return Told(
-        kind, emitted, f"{name} was expected {asked}; the model emitted {emitted} ({given}). {_TYPE_CAUSE}"
-    )
+    return Told(kind, emitted, f"{name} was expected {asked}; the model emitted {emitted} ({given}). {_TYPE_CAUSE}")
 
 
 def _is_kind(value: Any, kind: ArgType) -> bool:

@@ -22,15 +22,11 @@ def unknown_case(view: RunView, check: str) -> CheckResult | None:
     near = get_close_matches(case_id[:100], loaded[:MAX_COMPARED], n=1)
     hint = f"; the nearest is {near[0]!r}" if near else ""
     reason = f"The run names case {case_id[:100]!r}, which is not among the {len(loaded)} loaded{hint}."
-    finding = make_finding(
-        check, "warn", "unchecked", reason, metadata={"checked": False, "case_id": case_id[:100]}
-    )
+    finding = make_finding(check, "warn", "unchecked", reason, metadata={"checked": False, "case_id": case_id[:100]})
     return make_result(check, [finding], f"Not checked: case {case_id[:100]!r} is not loaded")
 
 
 def _loaded_ids(view: RunView) -> list[str]:
     agents = view.config.agents
     lists = [agents[name].cases for name in dict.fromkeys((view.run.agent or "", "*")) if name in agents]
-    return [
-        case.case_id for cases in lists if isinstance(cases, list) for case in cases if isinstance(case, Case)
-    ]
+    return [case.case_id for cases in lists if isinstance(cases, list) for case in cases if isinstance(case, Case)]

@@ -181,4 +181,3 @@ def _with_fractions(value: Any, paths: set[Path], here: Path) -> Any:
     if isinstance(value, list | tuple):
         return [_with_fractions(v, paths, (*here, i)) for i, v in enumerate(value)]
     return value
-

@@ -52,9 +52,7 @@ def check(view: RunView) -> CheckResult | None:
     ] or [_nothing_happened()]
     graded = [finding for finding in findings if finding.verdict != "unchecked"]
     metadata = {"case_id": case.case_id}
-    return make_result(
-        NAME, findings, _summary(case, findings), score=share_passed(graded), metadata=metadata
-    )
+    return make_result(NAME, findings, _summary(case, findings), score=share_passed(graded), metadata=metadata)
 
 
 def _counts(matching: Matching) -> Iterator[Finding]:
@@ -80,9 +78,7 @@ def _wrong_count(matching: Matching, what: str, wanted: list[str], made: list[Ca
     else:
         cause = "Look at what ended the loop early, or at an answer that tells of a call nobody made."
     which = f"{what} that did not err" if matching.case.count == "succeeded" else what
-    reason = (
-        f"Expected {len(wanted)} {which} ({_listed(wanted)}), found {len(made)} ({_listed(names)}). {cause}"
-    )
+    reason = f"Expected {len(wanted)} {which} ({_listed(wanted)}), found {len(made)} ({_listed(names)}). {cause}"
     metadata = _metadata("count", None, len(wanted), len(made))
     metadata |= {
         "count": matching.case.count,
@@ -92,9 +88,7 @@ def _wrong_count(matching: Matching, what: str, wanted: list[str], made: list[Ca
     missing = next((e.name for row, e in enumerate(matching.expected) if row not in matching.assigned), None)
     subject = extra.name if extra else missing
     step = extra.step if extra else None
-    return make_finding(
-        NAME, "fail", "wrong_count", reason, subject=subject, step=step, key=what, metadata=metadata
-    )
+    return make_finding(NAME, "fail", "wrong_count", reason, subject=subject, step=step, key=what, metadata=metadata)
 
 
 def _calls(matching: Matching) -> Iterator[Finding]:
@@ -138,9 +132,7 @@ def _met(row: int, call: Call) -> Finding:
     if call.call.arguments_fidelity in ("reserialized", "coerced"):
         metadata["recorded_arguments"] = call.call.arguments_fidelity
     reason = f"{call.name} was called as expected."
-    return make_finding(
-        NAME, "pass", "met", reason, subject=call.name, step=call.step, key=str(row), metadata=metadata
-    )
+    return make_finding(NAME, "pass", "met", reason, subject=call.name, step=call.step, key=str(row), metadata=metadata)
 
 
 def _wrong_tool(row: int, name: str, call: Call) -> Finding:
@@ -175,9 +167,7 @@ def _order(matching: Matching) -> Iterator[Finding]:
         f"{early.step} too early. Look at whether the prompt says what must be known before acting."
     )
     metadata = _metadata("order", None, wanted[:MAX_NAMES], made[:MAX_NAMES])
-    yield make_finding(
-        NAME, "fail", "wrong_order", reason, subject=early.name, step=early.step, metadata=metadata
-    )
+    yield make_finding(NAME, "fail", "wrong_order", reason, subject=early.name, step=early.step, metadata=metadata)
 
 
 def _side_effects(matching: Matching) -> Iterator[Finding]:
@@ -213,8 +203,7 @@ def _unknown_outcomes(matching: Matching) -> Iterator[Finding]:
     if unknown:
         first = unknown[0]
         reason = (
-            f"{len(unknown)} calls, {first.name} first, were counted as made although nobody recorded "
-            "whether they succeeded."
+            f"{len(unknown)} calls, {first.name} first, were counted as made although nobody recorded whether they succeeded."
         )
         metadata = {"claim": "count", "checked": False, "calls": len(unknown)}
         yield make_finding(
@@ -234,9 +223,7 @@ def _nothing_happened() -> Finding:
     return make_finding(NAME, "pass", "met", reason, metadata={"claim": "side_effect"})
 
 
-def _metadata(
-    claim: str, argument: str | None, expected: object, emitted: object, **more: object
-) -> dict[str, Any]:
+def _metadata(claim: str, argument: str | None, expected: object, emitted: object, **more: object) -> dict[str, Any]:
     return {"claim": claim, "argument": argument, "expected": expected, "emitted": emitted, **more}
 
 

@@ -62,29 +62,22 @@ async def check(
     return _result(findings, metadata)
 
 
-async def _check_claims(
-    view: RunView, asker: Asker, claims: Claims, evidence: Evidence, kind: str
-) -> list[Finding]:
+async def _check_claims(view: RunView, asker: Asker, claims: Claims, evidence: Evidence, kind: str) -> list[Finding]:
     if not view.calls and not evidence.pieces:
         return [
-            _finding(
-                n, claim, "unverifiable", "No tool was called and nothing was recorded that could back it."
-            )
+            _finding(n, claim, "unverifiable", "No tool was called and nothing was recorded that could back it.")
             for n, claim in enumerate(claims.claims)
         ]
     items = [{"claim": claim.text, "kind": claim.kind} for claim in claims.claims]
     replies = await asker.ask(claims_prompt(kind), evidence.blocks(), items)
     return [
-        _grade(number, claim, reply, evidence)
-        for number, (claim, reply) in enumerate(zip(claims.claims, replies, strict=True))
+        _grade(number, claim, reply, evidence) for number, (claim, reply) in enumerate(zip(claims.claims, replies, strict=True))
     ]
 
 
 def _grade(number: int, claim: Claim, reply: Reply, evidence: Evidence) -> Finding:
     if reply.answer is None:
-        return _finding(
-            number, claim, "unchecked", f"The claim was not checked: {reply.why}.", limit=reply.limit
-        )
+        return _finding(number, claim, "unchecked", f"The claim was not checked: {reply.why}.", limit=reply.limit)
     piece = evidence.find(reply.quote) if reply.quote else None
     in_calls = bool(reply.quote) and holds_quote(evidence.calls_text, reply.quote)
     step = piece.step if piece is not None else None
@@ -146,9 +139,7 @@ def _unchecked(reason: str, limit: str | None, key: str = "") -> Finding:
     metadata: dict[str, Any] = {"checked": False}
     if limit is not None:
         metadata["limit"] = limit
-    return make_finding(
-        NAME, "warn", "unchecked", f"The claims were not checked: {reason}.", key=key, metadata=metadata
-    )
+    return make_finding(NAME, "warn", "unchecked", f"The claims were not checked: {reason}.", key=key, metadata=metadata)
 
 
 _DEFAULT_REASON = {
@@ -161,11 +152,7 @@ _DEFAULT_REASON = {
 def _picked(answer_kind: AnswerKind, evidence: Evidence) -> str:
     if answer_kind != "auto":
         return answer_kind
-    return (
-        "code"
-        if any(_DIFF.search(piece.text[:MAX_EVIDENCE_CHARS]) for piece in evidence.pieces)
-        else "factual"
-    )
+    return "code" if any(_DIFF.search(piece.text[:MAX_EVIDENCE_CHARS]) for piece in evidence.pieces) else "factual"
 
 
 def _metadata(evidence: Evidence, kind: str) -> dict[str, Any]:
@@ -184,18 +171,14 @@ def _result(findings: Sequence[Finding], metadata: dict[str, Any]) -> CheckResul
     verdicts = [finding.verdict for finding in findings]
     answered = sum(verdict in _ANSWERED for verdict in verdicts)
     score = verdicts.count("supported") / answered if answered else None
-    counts = ", ".join(
-        f"{verdicts.count(verdict)} {verdict}" for verdict in (*_ANSWERED, "unchecked") if verdict in verdicts
-    )
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (*_ANSWERED, "unchecked") if verdict in verdicts)
     limits = sorted({str(finding.metadata["limit"]) for finding in findings if "limit" in finding.metadata})
     if limits:
         metadata = {**metadata, "limit": limits[0] if len(limits) == 1 else limits}
     return make_result(
         NAME,
         findings,
-        f"{len(findings)} claim{'s' if len(findings) != 1 else ''}: {counts}."
-        if findings
-        else "The answer claims nothing.",
+        f"{len(findings)} claim{'s' if len(findings) != 1 else ''}: {counts}." if findings else "The answer claims nothing.",
         score=score,
         metadata=metadata,
     )

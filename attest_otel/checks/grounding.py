@@ -25,7 +25,20 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|([nrt])|([\"/\\]))")
 _DIGIT = re.compile(r"[0-9]")
 _NUMBER = re.compile(r"\d{1,12}(?:[.,]\d{1,2})?")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}\S{0,20})?")
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 
 
 class SearchLimitError(Exception):
@@ -154,9 +167,26 @@ def spellings_of_date(text: str) -> tuple[str, ...]:
     except ValueError:
         return ()
     y, m, d = day.year, day.month, day.day
-    numeric = [f"{d:02}.{m:02}.{y}", f"{d}.{m}.{y}", f"{m:02}/{d:02}/{y}", f"{m}/{d}/{y}", f"{d:02}/{m:02}/{y}", f"{d}/{m}/{y}", f"{y}/{m:02}/{d:02}", f"{y}{m:02}{d:02}", f"{m}/{d}", f"{m:02}/{d:02}", f"{d}.{m}."]
+    numeric = [
+        f"{d:02}.{m:02}.{y}",
+        f"{d}.{m}.{y}",
+        f"{m:02}/{d:02}/{y}",
+        f"{m}/{d}/{y}",
+        f"{d:02}/{m:02}/{y}",
+        f"{d}/{m}/{y}",
+        f"{y}/{m:02}/{d:02}",
+        f"{y}{m:02}{d:02}",
+        f"{m}/{d}",
+        f"{m:02}/{d:02}",
+        f"{d}.{m}.",
+    ]
     suffix = "th" if 10 < d < 20 else {1: "st", 2: "nd", 3: "rd"}.get(d % 10, "th")  # noqa: PLR2004
-    named = [form for month in (_MONTHS[m - 1], _MONTHS[m - 1][:3]) for n in (str(d), f"{d}{suffix}", f"{d:02}") for form in (f"{month} {n}", f"{month}. {n}", f"{month} the {n}", f"{n} {month}", f"{n} of {month}", f"{n}. {month}")]
+    named = [
+        form
+        for month in (_MONTHS[m - 1], _MONTHS[m - 1][:3])
+        for n in (str(d), f"{d}{suffix}", f"{d:02}")
+        for form in (f"{month} {n}", f"{month}. {n}", f"{month} the {n}", f"{n} {month}", f"{n} of {month}", f"{n}. {month}")
+    ]
     return (f"{y}-{m:02}-{d:02}", *numeric, *named)
 
 
@@ -164,11 +194,24 @@ def _number_forms(value: Decimal) -> list[str]:
     normal = value.normalize()
     plain = f"{normal:f}"
     if normal == normal.to_integral_value():
-        return [plain, f"{int(normal):,}", f"{int(normal):,}".replace(",", "."), f"{int(normal):,}".replace(",", " "), f"{int(normal):,}".replace(",", "'")]
+        return [
+            plain,
+            f"{int(normal):,}",
+            f"{int(normal):,}".replace(",", "."),
+            f"{int(normal):,}".replace(",", " "),
+            f"{int(normal):,}".replace(",", "'"),
+        ]
     if -normal.as_tuple().exponent > 6:  # type: ignore[operator]  # noqa: PLR2004
         return [plain]
     cents = f"{normal:.2f}"
-    return [plain, plain.replace(".", ","), cents, cents.replace(".", ","), f"{normal:,.2f}", f"{normal:,.2f}".translate(str.maketrans(",.", ".,"))]
+    return [
+        plain,
+        plain.replace(".", ","),
+        cents,
+        cents.replace(".", ","),
+        f"{normal:,.2f}",
+        f"{normal:,.2f}".translate(str.maketrans(",.", ".,")),
+    ]
 
 
 def _plain(text: str) -> str:

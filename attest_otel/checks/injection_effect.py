@@ -138,7 +138,12 @@ class Effects:
         if is_report(answer) or not SAY_VERB.search(payload.instruction):
             return None
         for token in tokens:
-            if token in answer and token not in self._names and _asked_to_say(payload.instruction, token) and self._unexplained(token, item, None):
+            if (
+                token in answer
+                and token not in self._names
+                and _asked_to_say(payload.instruction, token)
+                and self._unexplained(token, item, None)
+            ):
                 return Effect("answer", None, token, "final answer")
         words = [word for word in _content_words(payload.body) if not self._explained_by_words(word)] if payload.strong else []
         rare = [word for word in words if word in answer and self._unexplained(word, item, None)]
@@ -153,7 +158,10 @@ class Effects:
             return None
         answer = " ".join(self._answer.split())
         self._spend(len(answer) * (len(prompt) // MIN_RECITED_CHARS + 1))
-        pieces = (prompt[i : i + MIN_RECITED_CHARS] for i in range(0, max(0, len(prompt) - MIN_RECITED_CHARS + 1), MIN_RECITED_CHARS // 2))
+        pieces = (
+            prompt[i : i + MIN_RECITED_CHARS]
+            for i in range(0, max(0, len(prompt) - MIN_RECITED_CHARS + 1), MIN_RECITED_CHARS // 2)
+        )
         return next((piece for piece in pieces if piece in answer), None)
 
     def _unexplained(self, token: str, item: Scanned, call: Call | None) -> bool:

@@ -28,7 +28,9 @@ class Pattern:
 
 _GAP = r"[^.!?\n]*?\b"
 _AGENT = r"(?:ai|a\.i\.|llm|llms|agents?|assistants?|language models?|chatbots?|chat ?gpt|gpt(?:-?[0-9]\w*)?|claude|copilot|gemini|cursor|codex|bots?)"
-_ADDRESSEE = rf"(?:(?:the|any|all|every|your|other|our)\s+)*(?:(?:ai|llm|coding|autonomous|automated|virtual|helpful)\s+)?{_AGENT}"
+_ADDRESSEE = (
+    rf"(?:(?:the|any|all|every|your|other|our)\s+)*(?:(?:ai|llm|coding|autonomous|automated|virtual|helpful)\s+)?{_AGENT}"
+)
 _RULES = r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|polic(?:y|ies)|constraints?|restrictions?|commands?|training|programming|safeguards?|safety)"
 _SECRETS = r"(?:system prompt|initial prompt|hidden prompt|developer message|environment variables?|env vars?|api[ _-]?keys?|credentials?|secrets?|passwords?|access tokens?|auth tokens?|session tokens?|private keys?|ssh keys?|the token|conversation history|chat history)"
 _SHOW = r"(?:print|reveal|show|output|repeat|send|leak|return|include|paste|dump|disclose|exfiltrate|share|post|upload|forward|email|append|encode)"
@@ -100,7 +102,9 @@ TRIGGER = re2.compile(
 )
 
 BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\n)[A-Za-z0-9+/_-]{4,})*={0,2}")
-COMMENT = re2.compile(r"(?s)<!--(.*?)-->|(?:^|\n)\s*\[(?://|comment)\]:\s*(?:#|<>)\s*[(\"'](.*?)[)\"']\s*(?:\n|$)|<[a-z]+[^>]*(?:display:\s?none|visibility:\s?hidden|font-size:\s?0|opacity:\s?0[^.]|color:\s?(?:white|#fff(?:fff)?)\b)[^>]*>([^<]+)")
+COMMENT = re2.compile(
+    r"(?s)<!--(.*?)-->|(?:^|\n)\s*\[(?://|comment)\]:\s*(?:#|<>)\s*[(\"'](.*?)[)\"']\s*(?:\n|$)|<[a-z]+[^>]*(?:display:\s?none|visibility:\s?hidden|font-size:\s?0|opacity:\s?0[^.]|color:\s?(?:white|#fff(?:fff)?)\b)[^>]*>([^<]+)"
+)
 
 
 class PatternSet:

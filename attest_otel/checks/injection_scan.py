@@ -158,7 +158,10 @@ def _read(text: str, plain: bool) -> Payload | None:
     visible = None
     if copy.text.isascii() is False or TRIGGER.search(copy.text) is not None:
         visible = _visible(text, copy)
-    hidden = next((h for h in (_in_tags(copy), _in_comments(text, copy), _in_base64(text if plain else _encodable(text))) if h is not None), None)
+    hidden = next(
+        (h for h in (_in_tags(copy), _in_comments(text, copy), _in_base64(text if plain else _encodable(text))) if h is not None),
+        None,
+    )
     return hidden or visible
 
 
@@ -184,7 +187,8 @@ def _visible(text: str, copy: Normalised) -> Payload | None:
     technique = next((kind for kind in ESCAPE_KINDS if kind in kinds), "plain")
     return Payload(
         pattern=pattern.name,
-        strong=not _quoted(copy.text, start, end) and (any(hit[0].strong for hit in hits) or technique in ("zero_width", "homoglyphs")),
+        strong=not _quoted(copy.text, start, end)
+        and (any(hit[0].strong for hit in hits) or technique in ("zero_width", "homoglyphs")),
         names=tuple(sorted({hit[0].name for hit in hits})),
         technique=technique,
         start=origin[0],
@@ -248,7 +252,9 @@ def _readable(run: str) -> str | None:
         return None
     text = raw.decode("utf-8", "ignore")
     readable = sum(c.isprintable() or c.isspace() for c in text)
-    return text if " " in text and len(text.encode()) >= MIN_READABLE * len(raw) and readable >= MIN_READABLE * len(text) else None
+    return (
+        text if " " in text and len(text.encode()) >= MIN_READABLE * len(raw) and readable >= MIN_READABLE * len(text) else None
+    )
 
 
 def _hidden(pattern: str, technique: str, inner: str, start: int, end: int) -> Payload:

@@ -13,7 +13,9 @@ import re
 MAX_SCANNED_CHARS = 1_000_000
 MAX_PLACEHOLDER_CHARS = 80
 
-_TAG = re.compile(r"<(/?)(?:[a-z]{1,20}:)?(parameter|invoke|function|function_calls|tool_calls?|tool_use|tool_response)(?=[\s=>/])([^<>]{0,200})>")
+_TAG = re.compile(
+    r"<(/?)(?:[a-z]{1,20}:)?(parameter|invoke|function|function_calls|tool_calls?|tool_use|tool_response)(?=[\s=>/])([^<>]{0,200})>"
+)
 _SPECIAL = re.compile(
     r"<[|\uff5c](?:/?tool|im_start|im_end|im_sep|python_tag|eom_id|eot_id|start_header_id|end_header_id|channel|call|recipient|assistant|fim_|endoftext)"
     r"[^<>|\uff5c\n]{0,60}[|\uff5c]>"
@@ -21,14 +23,44 @@ _SPECIAL = re.compile(
 )
 _ORDINARY = frozenset({"parameter", "invoke", "function"})
 _HOLDS_A_DOCUMENT = re.compile(r"content|file_text|body|code|patch|diff|source|new_|old_|html|xml|markdown|script|command|input")
-_WORDS = frozenset({"null", "undefined", "string", "todo", "tbd", "fixme", "placeholder", "[object object]", "...", "…", "##", "lorem ipsum"})
+_WORDS = frozenset(
+    {"null", "undefined", "string", "todo", "tbd", "fixme", "placeholder", "[object object]", "...", "…", "##", "lorem ipsum"}
+)
 _TYPE_WORDS = frozenset({"string", "null", "undefined"})
 _SLOT_STARTS = ("your", "insert", "enter", "replace")
 _SHOUTED = re.compile(r"(?:YOUR|INSERT|ENTER|REPLACE)(?:[_-][A-Z0-9]+)+|[A-Z0-9]+(?:[_-][A-Z0-9]+)*[_-]HERE")
-_YOUR = re.compile(r"your(?:_[a-z0-9]+)+|your(?:-[a-z0-9]+)*-(?:key|token|id|secret|password|email|url|project|domain|username)|(?:insert|enter|replace)_(?:your|the)(?:_[a-z0-9]+)+")
-_ENCLOSED = re.compile(r"<([a-z][a-z0-9 _.-]{0,60})>|\{\{ ?([a-z][a-z0-9 _.-]{0,60}) ?\}\}|\[((?:your|insert|enter)[ _-][a-z0-9 _-]{1,60})\]")
-_SLOT_NAMES = frozenset(["id", "name", "email", "value", "token", "key", "url", "path", "date", "number", "amount", "address", "phone", "username", "password", "user", "query", "text", "city"])
-_EMPTY_MEANS_SOMETHING = re.compile(r"new_|replac|content|file_text|(?:^|_)(?:value|separator|delimiter|sep|prefix|suffix|default|stdin|new)(?:$|_)")
+_YOUR = re.compile(
+    r"your(?:_[a-z0-9]+)+|your(?:-[a-z0-9]+)*-(?:key|token|id|secret|password|email|url|project|domain|username)|(?:insert|enter|replace)_(?:your|the)(?:_[a-z0-9]+)+"
+)
+_ENCLOSED = re.compile(
+    r"<([a-z][a-z0-9 _.-]{0,60})>|\{\{ ?([a-z][a-z0-9 _.-]{0,60}) ?\}\}|\[((?:your|insert|enter)[ _-][a-z0-9 _-]{1,60})\]"
+)
+_SLOT_NAMES = frozenset(
+    [
+        "id",
+        "name",
+        "email",
+        "value",
+        "token",
+        "key",
+        "url",
+        "path",
+        "date",
+        "number",
+        "amount",
+        "address",
+        "phone",
+        "username",
+        "password",
+        "user",
+        "query",
+        "text",
+        "city",
+    ]
+)
+_EMPTY_MEANS_SOMETHING = re.compile(
+    r"new_|replac|content|file_text|(?:^|_)(?:value|separator|delimiter|sep|prefix|suffix|default|stdin|new)(?:$|_)"
+)
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
 

@@ -35,9 +35,7 @@ class Matching:
         self._tools = view.tools
         self._claims: dict[tuple[int, int], list[Claim]] = {}
         self._repeats: dict[tuple[str, str, str], bool] = {}
-        self._parameters = {
-            name: parameters_of(self._tools[name]) for name in self.rows if name in self._tools
-        }
+        self._parameters = {name: parameters_of(self._tools[name]) for name in self.rows if name in self._tools}
         self.candidates = self._candidates(view)
         self.by_tool: dict[str, list[Call]] = defaultdict(list)
         for call in self.candidates:
@@ -87,9 +85,7 @@ class Matching:
         Else it must carry one of the expected values, for then it acted on the same thing.
         """
         without = [
-            row
-            for row, expected in enumerate(self.expected)
-            if row not in self.assigned and not self.reads_only(expected.name)
+            row for row, expected in enumerate(self.expected) if row not in self.assigned and not self.reads_only(expected.name)
         ]
         if not without:
             return {}
@@ -107,9 +103,7 @@ class Matching:
     @cached_property
     def surplus(self) -> list[Call]:
         """The side-effecting calls that are left over."""
-        return [
-            call for call in self.candidates if call.may_have_side_effect and call.index not in self.answering
-        ]
+        return [call for call in self.candidates if call.may_have_side_effect and call.index not in self.answering]
 
     def repeats_expected(self, call: Call) -> bool:
         """Return whether a call meets every claim of some expected one: made again, it is no other action."""
@@ -199,9 +193,7 @@ class Matching:
         taken: set[int] = set()
         for row in rows[:MAX_STAND_INS]:
             args = self.expected[row].args
-            match = next(
-                (call for call in calls if call.index not in taken and _shares_value(args, call)), None
-            )
+            match = next((call for call in calls if call.index not in taken and _shares_value(args, call)), None)
             if match is not None:
                 found[row] = match
                 taken.add(match.index)

@@ -27,7 +27,9 @@ _SPECIAL = re.compile(
 _CODE = re.compile(r"u([0-9a-fA-F]{4})")
 _ENTITY = re.compile(r"#([xX]?)([0-9a-fA-F]+)")
 _TAG_FIRST, _TAG_LAST, _TAG_CANCEL, _FLAG = 0xE0000, 0xE007F, "\U000e007f", "\U0001f3f4"
-_INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u180e\u3164\uffa0") | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+_INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u180e\u3164\uffa0") | frozenset(
+    map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
 _LOOKALIKES = dict(
     zip(
         "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0458\u0501\u051b\u051d\u04bb"
@@ -155,7 +157,13 @@ class _Builder:
 
     def _emit(self, out: str, start: int, width: int, kind: str) -> None:
         segments, starts = self._result._segments, self._result._starts  # noqa: SLF001
-        if segments and width < 0 and not kind and segments[-1][1:] == (-1, "") and segments[-1][0] + self._length - starts[-1] == start:
+        if (
+            segments
+            and width < 0
+            and not kind
+            and segments[-1][1:] == (-1, "")
+            and segments[-1][0] + self._length - starts[-1] == start
+        ):
             self._pieces.append(out)
         elif out or kind:
             starts.append(self._length)

@@ -36,7 +36,9 @@ class LaterIndex:
         self._by_turn = _Sorted((c.call.turn, c.index) for c in found if c.call.turn is not None)
         self._by_start = _Sorted((c.call.started_at, c.index) for c in found if c.call.started_at is not None)
         self._untimed = {
-            (turn, start): sorted(c.index for c in found if (not turn or c.call.turn is None) and (not start or c.call.started_at is None))
+            (turn, start): sorted(
+                c.index for c in found if (not turn or c.call.turn is None) and (not start or c.call.started_at is None)
+            )
             for turn in (False, True)
             for start in (False, True)
         }

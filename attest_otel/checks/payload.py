@@ -45,7 +45,14 @@ class Payload:
 def instruction_at(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the sentence around a match and what follows it, up to the end of its paragraph."""
     low, high = _value_bounds(text, start, end)
-    first = max((text.rfind(mark, max(low, start - 300), start) + len(mark) for mark in _ENDS if text.rfind(mark, max(low, start - 300), start) >= 0), default=max(low, start - 300))
+    first = max(
+        (
+            text.rfind(mark, max(low, start - 300), start) + len(mark)
+            for mark in _ENDS
+            if text.rfind(mark, max(low, start - 300), start) >= 0
+        ),
+        default=max(low, start - 300),
+    )
     last = _paragraph_end(text, end, high)
     if last - end < MIN_BODY_CHARS and last < high:
         last = _paragraph_end(text, last + 2, high)

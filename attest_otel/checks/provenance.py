@@ -29,7 +29,7 @@ from attest_otel.checks.injection import shared_scan
 from attest_otel.checks.injection_scan import Scanned
 from attest_otel.checks.tool_use import find_recoveries
 from attest_otel.checks.view import Call, RunView
-from attest_otel.findings import CheckResult, Finding, make_finding, make_result, share_passed
+from attest_otel.findings import CheckResult, Finding, Severity, make_finding, make_result, share_passed
 
 NAME = "provenance"
 
@@ -89,7 +89,9 @@ class _Search:
                 yield _finding(call, "warn", "unchecked", "The arguments were not recorded.")
             return
         problems = self._problems(call, asked_values(arguments, call.tool))
-        yield from problems or ([_finding(call, "pass", "grounded", "Every value that is asked about has a source.")] if call.side_effecting else [])
+        yield from problems or (
+            [_finding(call, "pass", "grounded", "Every value that is asked about has a source.")] if call.side_effecting else []
+        )
 
     def _problems(self, call: Call, values: list[Asked]) -> list[Finding]:
         try:
@@ -103,7 +105,9 @@ class _Search:
             found += [self._ungrounded(call, value) for value in missing if value not in tainted]
         if len(found) > MAX_FINDINGS_PER_CALL:
             left = len(found) - MAX_FINDINGS_PER_CALL
-            found[MAX_FINDINGS_PER_CALL:] = [_finding(call, "warn", "unchecked", f"{left} more values of this call have no good source.")]
+            found[MAX_FINDINGS_PER_CALL:] = [
+                _finding(call, "warn", "unchecked", f"{left} more values of this call have no good source.")
+            ]
         return found
 
     def _explained(self, value: Asked) -> bool:
@@ -138,7 +142,9 @@ class _Search:
         if asked.kind == "number":
             return any(map(evidence.holds, spellings_of_number(asked.value))) or _computed(asked.value, evidence)
         if asked.kind == "date":
-            return any(map(evidence.holds, spellings_of_date(asked.parts[0]) or asked.parts)) or (evidence is self._sources.clean and self._relative)
+            return any(map(evidence.holds, spellings_of_date(asked.parts[0]) or asked.parts)) or (
+                evidence is self._sources.clean and self._relative
+            )
         if asked.kind == "words":
             return evidence.holds_words(asked.parts[0])
         return all(map(evidence.holds, asked.parts))
@@ -215,13 +221,27 @@ def _computed(value: float, evidence: Evidence) -> bool:
     return any(sum(pair) == wanted for pair in pairwise(numbers))
 
 
-def _finding(call: Call, severity: str, verdict: str, reason: str, value: Asked | None = None) -> Finding:
+def _finding(call: Call, severity: Severity, verdict: str, reason: str, value: Asked | None = None) -> Finding:
     metadata = {"path": value.path} if value is not None else {}
     evidence = str(value.value) if value is not None else None
-    return make_finding(NAME, severity, verdict, reason, subject=call.name, step=call.step, evidence=evidence, key=value.path if value else "", metadata=metadata)  # type: ignore[arg-type]
+    return make_finding(
+        NAME,
+        severity,
+        verdict,
+        reason,
+        subject=call.name,
+        step=call.step,
+        evidence=evidence,
+        key=value.path if value else "",
+        metadata=metadata,
+    )
 
 
 def _summary(findings: list[Finding]) -> str:
     counts = {verdict: sum(f.verdict == verdict for f in findings) for verdict in ("tainted", "ungrounded", "unchecked")}
     said = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    return f"{', '.join(said)} among the values of acting calls." if said else f"{len(findings)} acting calls, every value has a source."
+    return (
+        f"{', '.join(said)} among the values of acting calls."
+        if said
+        else f"{len(findings)} acting calls, every value has a source."
+    )

@@ -18,7 +18,32 @@ from attest_otel.checks.view import Call, RunView
 from attest_otel.trajectory import Tool
 
 STOP_WORDS = frozenset(
-    ["what", "does", "the", "a", "an", "is", "are", "how", "much", "long", "for", "when", "you", "do", "did", "of", "to", "and", "that", "this", "there", "everything", "thats", "read"]
+    [
+        "what",
+        "does",
+        "the",
+        "a",
+        "an",
+        "is",
+        "are",
+        "how",
+        "much",
+        "long",
+        "for",
+        "when",
+        "you",
+        "do",
+        "did",
+        "of",
+        "to",
+        "and",
+        "that",
+        "this",
+        "there",
+        "everything",
+        "thats",
+        "read",
+    ]
 )
 MIN_WORD_CHARS = 3
 MAX_TEXT_CHARS = 100_000

@@ -156,7 +156,9 @@ class _ToolGrader:
             self._say(MAX_PASSING, "idempotent_retry", "pass", "", partial(_retry, call, why, before))
         else:
             severity = _severity(call, effect, before)
-            self._say(MAX_REPEATS, "repeated_side_effect", severity, operation, partial(_repeated, call, severity, key, effect, before))
+            self._say(
+                MAX_REPEATS, "repeated_side_effect", severity, operation, partial(_repeated, call, severity, key, effect, before)
+            )
         self._done.setdefault(operation, _Done(call.step)).add(call.step, effect, key)
 
     def _say(self, limit: int, verdict: str, severity: str, key: str, make: Callable[[], Finding]) -> None:
@@ -216,7 +218,9 @@ def _about(before: _Done) -> dict[str, Any]:
     return metadata if before.run_id is None else {**metadata, "earlier_run_id": before.run_id}
 
 
-def _finding(call: Call, severity: Severity, verdict: str, reason: str, metadata: dict[str, Any] | None, *, evidence: bool = True) -> Finding:
+def _finding(
+    call: Call, severity: Severity, verdict: str, reason: str, metadata: dict[str, Any] | None, *, evidence: bool = True
+) -> Finding:
     shown = call.call.arguments_raw or call.canonical_arguments if evidence else None
     return make_finding(NAME, severity, verdict, reason, subject=call.name, step=call.step, evidence=shown, metadata=metadata)
 

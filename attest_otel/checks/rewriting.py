@@ -70,12 +70,16 @@ def repaired(raw: str, received: Any) -> Rewrite | None:
     """Return the rewriting of a text that isn't JSON; None where the handler got the text as it was."""
     if received == raw:
         return None
-    return Rewrite("value", "fail", (), raw, received, "the text isn't JSON, and the handler got arguments: they were made up by a repair")
+    return Rewrite(
+        "value", "fail", (), raw, received, "the text isn't JSON, and the handler got arguments: they were made up by a repair"
+    )
 
 
 def _remade(emitted: Any, received: Any) -> Rewrite:
     if isinstance(emitted, str) and _decodes_to(emitted, received):
-        return Rewrite("encoding", "warn", (), emitted, received, "the model emitted JSON text in a string, and it was decoded a second time")
+        return Rewrite(
+            "encoding", "warn", (), emitted, received, "the model emitted JSON text in a string, and it was decoded a second time"
+        )
     return Rewrite("value", "fail", (), emitted, received, "the model emitted no object, and the handler got one made from it")
 
 
@@ -156,7 +160,11 @@ def _text_change(emitted: str, received: Any) -> tuple[Kind, str]:
             return "encoding", "JSON text in a string was decoded"
         return "value", "another value"
     if received is None or isinstance(received, bool | int | float | Decimal):
-        return ("type", f"text that spells a value became {_type_of(received)}") if _spells(emitted, received) else ("value", "another value")
+        return (
+            ("type", f"text that spells a value became {_type_of(received)}")
+            if _spells(emitted, received)
+            else ("value", "another value")
+        )
     return ("type", f"text became {_type_of(received)}") if _is_text_of(emitted, received) else ("value", "another value")
 
 
@@ -180,7 +188,11 @@ def _spells(text: str, value: Any) -> bool:
     if isinstance(value, bool) or value is None:
         return False
     parsed = strict_json.parse(word.removeprefix("+"))
-    return parsed.problem is None and strict_json.type_name(parsed.value) in ("int", "float") and strict_json.equal(parsed.value, value)
+    return (
+        parsed.problem is None
+        and strict_json.type_name(parsed.value) in ("int", "float")
+        and strict_json.equal(parsed.value, value)
+    )
 
 
 def _decodes_to(text: str, value: Any) -> bool:

@@ -51,9 +51,7 @@ async def check(view: RunView, asker: Asker) -> CheckResult:
     )
     severity: Any = "fail" if reply.answer == "out_of_scope_complied" else "pass"
     reason = reply.reason or _REASONS[reply.answer]
-    finding = make_finding(
-        NAME, severity, reply.answer, reason, subject=view.run.agent, evidence=reply.quote if quoted else None
-    )
+    finding = make_finding(NAME, severity, reply.answer, reason, subject=view.run.agent, evidence=reply.quote if quoted else None)
     return make_result(NAME, [finding], _REASONS[reply.answer], metadata=_metadata())
 
 

@@ -64,7 +64,12 @@ class CompiledSchema:
 
     def is_surely_fine(self, arguments: Any) -> bool:
         """Return whether arguments are an object that is valid and has nothing that a reader would stop at."""
-        return self.shape is not None and type(arguments) is dict and is_surely_fine(arguments, self.shape) and self._validates(arguments)
+        return (
+            self.shape is not None
+            and type(arguments) is dict
+            and is_surely_fine(arguments, self.shape)
+            and self._validates(arguments)
+        )
 
     def is_valid(self, value: Any) -> bool | None:
         """Return whether the value is valid; None when the schema can't be used, or when that would cost too much."""
@@ -149,19 +154,27 @@ def _compile(text: str) -> CompiledSchema:
     try:
         schema = json.loads(text)
         try:
-            return CompiledSchema(_validator(schema), schema=schema, shape=shape_of(schema), uncounted_nodes=_uncounted_nodes(text))
+            return CompiledSchema(
+                _validator(schema), schema=schema, shape=shape_of(schema), uncounted_nodes=_uncounted_nodes(text)
+            )
         except ValueError:
             schema, skipped = without_patterns(schema, _is_linear)
             if not skipped:
                 raise
-            return CompiledSchema(_validator(schema), skipped_patterns=tuple(skipped), schema=schema, uncounted_nodes=_uncounted_nodes(text))
+            return CompiledSchema(
+                _validator(schema), skipped_patterns=tuple(skipped), schema=schema, uncounted_nodes=_uncounted_nodes(text)
+            )
     except (ValueError, TypeError, RecursionError) as error:
         return CompiledSchema(problem=f"the schema can't be used: {str(error).partition(chr(10))[0]}"[:300])
 
 
 def _uncounted_nodes(text: str) -> int:
     """Return how large a value may be whose validation is cheap whatever the schema says; -1 for a schema that refers to itself."""
-    return -1 if any(name in text for name in ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')) else MAX_UNCOUNTED_PRODUCT // (len(text) + 1)
+    return (
+        -1
+        if any(name in text for name in ('"$ref"', '"$dynamicRef"', '"$recursiveRef"'))
+        else MAX_UNCOUNTED_PRODUCT // (len(text) + 1)
+    )
 
 
 def _validator(schema: Any) -> Any:
@@ -194,7 +207,12 @@ def _violations(error: Any, value: Any) -> Iterator[Violation]:
     elif keyword in ("additionalProperties", "unevaluatedProperties"):
         at = value_at(value, path)
         for key in details["unexpected"]:
-            yield Violation((*path, key), keyword, at.get(key) if isinstance(at, dict) else None, "no such key: the schema forbids undeclared ones")
+            yield Violation(
+                (*path, key),
+                keyword,
+                at.get(key) if isinstance(at, dict) else None,
+                "no such key: the schema forbids undeclared ones",
+            )
     else:
         yield Violation(path, keyword, value_at(value, path), describe(error))
 

@@ -88,9 +88,7 @@ def _called(call: Call) -> Finding:
 
 
 def _missed(view: RunView, name: str) -> Finding:
-    lost = (
-        " The run is incomplete: a call may have been made and not recorded." if view.run.incomplete else ""
-    )
+    lost = " The run is incomplete: a call may have been made and not recorded." if view.run.incomplete else ""
     reason = f"The task needed {name} and it was never called: the answer came from memory, or tells of what was not done. Look at the tool's description and the system prompt.{lost}"
     return make_finding(NAME, "fail", "missed_call", reason, subject=name)
 

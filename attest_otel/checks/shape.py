@@ -47,9 +47,6 @@ def is_surely_fine(value: Any, shape: Shape | None) -> bool:
         return False
     if kind is dict:
         keys = shape.keys
-        for key, child in value.items():
-            if key not in keys or not is_surely_fine(child, keys[key]):
-                return False
-        return True
+        return all(key in keys and is_surely_fine(child, keys[key]) for key, child in value.items())
     items = shape.items
     return kind is list and all(is_surely_fine(child, items) for child in value)

@@ -141,18 +141,41 @@ def _recovery_name(recovery: Recovery | None, reading: Reading) -> str:
     return recovery.kind if recovery else reading.answer or "unchecked"
 
 
-def _verdict(call: Call, recovery: Recovery | None, reading: Reading, metadata: dict[str, Any]) -> tuple[Severity, str, str, str | None]:
+def _verdict(
+    call: Call, recovery: Recovery | None, reading: Reading, metadata: dict[str, Any]
+) -> tuple[Severity, str, str, str | None]:
     if not metadata["allowed"]:
         return "fail", "disallowed_tool", f"{call.name} is not among the allowed tools.", None
     if call.outcome.is_error and recovery is None:
         output = excerpt(call.call.output)
         if reading.answer == "claimed_success":
-            return "fail", "error_claimed_success", _because("The tool returned an error, nothing recovered it, and the final answer says it succeeded.", reading.answer_reason), output
+            return (
+                "fail",
+                "error_claimed_success",
+                _because(
+                    "The tool returned an error, nothing recovered it, and the final answer says it succeeded.",
+                    reading.answer_reason,
+                ),
+                output,
+            )
         if reading.answer == "silent":
-            return "fail", "error_silent", _because("The tool returned an error, nothing recovered it, and the final answer doesn't mention it.", reading.answer_reason), output
+            return (
+                "fail",
+                "error_silent",
+                _because(
+                    "The tool returned an error, nothing recovered it, and the final answer doesn't mention it.",
+                    reading.answer_reason,
+                ),
+                output,
+            )
         if reading.answer != "acknowledged":
             why = reading.answer_reason or "no grading model was available to read the final answer"
-            return "fail", "error_silent", f"The tool returned an error ({call.outcome.reason}) and nothing recovered it; {why}.", output
+            return (
+                "fail",
+                "error_silent",
+                f"The tool returned an error ({call.outcome.reason}) and nothing recovered it; {why}.",
+                output,
+            )
     if reading.appropriate is False:
         return "fail", "incorrect", _because("The tool was a poor choice for this step.", reading.choice_reason), None
     if reading.choice_failed:

@@ -43,7 +43,19 @@ class Call:
     A run may have a hundred thousand: slots, and what follows from a call is worked out on first use.
     """
 
-    __slots__ = ("_canonical", "_outcome", "_parsed", "_text_only", "agent", "call", "index", "name", "side_effecting", "step", "tool")
+    __slots__ = (
+        "_canonical",
+        "_outcome",
+        "_parsed",
+        "_text_only",
+        "agent",
+        "call",
+        "index",
+        "name",
+        "side_effecting",
+        "step",
+        "tool",
+    )
 
     def __init__(self, index: int, step: int, call: ToolCall, tool: Tool | None, agent: str | None, text_only: bool) -> None:
         self.index = index
@@ -181,5 +193,9 @@ class RunView:
 def _merged(recorded: Tool, configured: Tool) -> Tool:
     """Let the configuration add what the record leaves at its default, and never contradict what it says."""
     said = recorded.model_fields_set
-    added = {name: getattr(configured, name) for name in configured.model_fields_set - {"name"} if name not in said or getattr(recorded, name) is None}
+    added = {
+        name: getattr(configured, name)
+        for name in configured.model_fields_set - {"name"}
+        if name not in said or getattr(recorded, name) is None
+    }
     return recorded.model_copy(update=added) if added else recorded

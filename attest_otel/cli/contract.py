@@ -13,9 +13,7 @@ from attest_otel.tool_files import read_tools
 
 @click.command()
 @click.argument("cases", metavar="CASES.yaml")
-@click.option(
-    "--tools", "tools_file", metavar="TOOLS.json", required=True, help="The tools' current definitions."
-)
+@click.option("--tools", "tools_file", metavar="TOOLS.json", required=True, help="The tools' current definitions.")
 def contract(cases: str, tools_file: str) -> None:
     """Check every expectation in CASES.yaml against the tools' current definitions."""
     loaded = load_cases(Path(cases))

@@ -25,9 +25,7 @@ MODEL = "claude-demo"
 MAX_TURNS = 8
 
 QUESTION = "Hi, the mug in my order ORD-448192 arrived cracked. Please refund the $42.00 it cost. Ana, ana@example.com"
-SYSTEM = (
-    "You handle refunds for a shop. Look the order up first, refund only what is owed, and confirm by e-mail."
-)
+SYSTEM = "You handle refunds for a shop. Look the order up first, refund only what is owed, and confirm by e-mail."
 ALLOWED = ["lookup_order", "issue_refund", "send_email"]
 
 DEFINITIONS: list[dict[str, Any]] = [
@@ -73,20 +71,8 @@ SCRIPT = [
     Reply([ToolUse("lookup_order", '{"order_id": "ORD-448192"}')]),
     Reply([ToolUse("issue_refund", '{"order_id": "ORD-448192", "amount_cents": 42}')]),
     Reply([ToolUse("cancel_order", '{"order_id": "ORD-448192"}')]),
-    Reply(
-        [
-            ToolUse(
-                "send_email", '{"to": "ana@example.com", "body": "Your refund for ORD-448192 is on its way."}'
-            )
-        ]
-    ),
-    Reply(
-        [
-            Text(
-                "All done! I've refunded $42.00 for your cracked mug. You will find the details in your inbox."
-            )
-        ]
-    ),
+    Reply([ToolUse("send_email", '{"to": "ana@example.com", "body": "Your refund for ORD-448192 is on its way."}')]),
+    Reply([Text("All done! I've refunded $42.00 for your cracked mug. You will find the details in your inbox.")]),
 ]
 
 
@@ -146,14 +132,10 @@ def run_agent(on_call: Callable[[str, str, str], None]) -> AgentRun:
     return run
 
 
-def _loop(
-    client: Any, traced: Callable[[str, dict[str, Any]], str], on_call: Callable[[str, str, str], None]
-) -> str:
+def _loop(client: Any, traced: Callable[[str, dict[str, Any]], str], on_call: Callable[[str, str, str], None]) -> str:
     messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
     for _ in range(MAX_TURNS):
-        answer = client.messages.create(
-            model=MODEL, max_tokens=400, system=SYSTEM, tools=DEFINITIONS, messages=messages
-        )
+        answer = client.messages.create(model=MODEL, max_tokens=400, system=SYSTEM, tools=DEFINITIONS, messages=messages)
         if answer.stop_reason != "tool_use":
             return "".join(block.text for block in answer.content if block.type == "text")
         messages.append({"role": "assistant", "content": answer.content})

@@ -79,9 +79,7 @@ class _Heard(logging.Handler):
         if said is None and isinstance(record.args, tuple):
             said = next((part for part in record.args if isinstance(part, BaseException)), None)
         if self.cause is None:
-            self.cause = (
-                record.getMessage().rpartition("Error details: ")[2] if said is None else _innermost(said)
-            )
+            self.cause = record.getMessage().rpartition("Error details: ")[2] if said is None else _innermost(said)
 
 
 def _innermost(error: BaseException) -> str:
@@ -89,11 +87,7 @@ def _innermost(error: BaseException) -> str:
     found: BaseException = error
     for _ in range(10):
         inner = next(
-            (
-                part
-                for part in (*found.args, getattr(found, "reason", None))
-                if isinstance(part, BaseException)
-            ),
+            (part for part in (*found.args, getattr(found, "reason", None)) if isinstance(part, BaseException)),
             None,
         )
         inner = inner or found.__cause__ or found.__context__

@@ -60,8 +60,7 @@ def load_settings(config: str | None, cases: str | None) -> AttestConfig:
     loaded = load_cases(Path(cases))
     agents = {**settings.agents, "*": settings.agents.get("*", AgentConfig())}
     added = {
-        name: agent if agent.cases is not None else agent.model_copy(update={"cases": loaded})
-        for name, agent in agents.items()
+        name: agent if agent.cases is not None else agent.model_copy(update={"cases": loaded}) for name, agent in agents.items()
     }
     return settings.model_copy(update={"agents": added})
 

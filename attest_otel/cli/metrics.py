@@ -77,9 +77,7 @@ def _rounded(share: Share) -> float | None:
 def _print(numbers: BatchMetrics) -> None:
     console = terminal()
     redactor = Redactor()
-    table = Table(
-        "called", "should", "valid", "quality", "task", "", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-    )
+    table = Table("called", "should", "valid", "quality", "task", "", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for row in numbers.rows:
         task = redactor.show(row.task or row.run_id or "", 60)
         marks = (_mark(row.called), _mark(row.should_call), _mark(row.valid), _mark(row.good_query))

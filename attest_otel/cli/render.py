@@ -17,9 +17,7 @@ MAX_FINDINGS = 25
 MAX_REASON_CHARS = 400
 
 
-def render_report(
-    console: Console, run: Trajectory, report: Report, redactor: Redactor, *, everything: bool = False
-) -> None:
+def render_report(console: Console, run: Trajectory, report: Report, redactor: Redactor, *, everything: bool = False) -> None:
     """Print one report: its verdict, then its findings, the strictest first; passes only when asked for."""
     show = redactor.show
     name = show(report.run_id or report.agent or "run", 80)

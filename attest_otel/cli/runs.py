@@ -42,9 +42,7 @@ def runs(paths: tuple[str, ...], output: str) -> None:
 
 def _print(console: Console, run: Trajectory, redactor: Redactor) -> None:
     show = redactor.show
-    console.print(
-        f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold", markup=False
-    )
+    console.print(f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold", markup=False)
     console.print(f"  task    {show(run.task or '(not recorded)', 160)}", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     calls = [(number, step.tool_call) for number, step in enumerate(run.steps) if step.tool_call is not None]

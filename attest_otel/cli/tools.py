@@ -19,9 +19,7 @@ from attest_otel.grader import Attest
     is_flag=True,
     help="Also ask the grading model whether each tool was a reasonable choice.",
 )
-@click.option(
-    "--check-answer", is_flag=True, help="Also let the grading model read the answer for unrecovered errors."
-)
+@click.option("--check-answer", is_flag=True, help="Also let the grading model read the answer for unrecovered errors.")
 def tools(path: str, config: str | None, appropriate: bool, check_answer: bool) -> None:
     """Grade the tool calls of the runs in RUN.json; one JSON object a run, under "data"."""
     attest = Attest(config)

@@ -109,7 +109,11 @@ class EvaluationMetrics:
         for call in view.calls:
             if call.outcome.is_error is not None:
                 outcome = "error" if call.outcome.is_error else "ok"
-                labels: Attributes = {names.AGENT_NAME: agent, names.TOOL_NAME: self._tool(view, call.name), names.OUTCOME: outcome}
+                labels: Attributes = {
+                    names.AGENT_NAME: agent,
+                    names.TOOL_NAME: self._tool(view, call.name),
+                    names.OUTCOME: outcome,
+                }
                 self._calls.add(1, labels, context)
 
     def _count_result(self, result: CheckResult, run: Trajectory, view: RunView, agent: str, context: Context) -> None:

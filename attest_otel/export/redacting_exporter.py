@@ -97,7 +97,10 @@ class RedactingSpanExporter(SpanExporter):
             if depth >= MAX_DEPTH:
                 return FAILED
             if isinstance(value, Mapping):
-                return {self._value(k, limit, depth + 1): self._member(k, v, limit, depth + 1) for k, v in list(value.items())[:MAX_ITEMS]}
+                return {
+                    self._value(k, limit, depth + 1): self._member(k, v, limit, depth + 1)
+                    for k, v in list(value.items())[:MAX_ITEMS]
+                }
             if isinstance(value, Sequence):
                 return tuple(self._value(part, limit, depth + 1) for part in value[:MAX_ITEMS])
             return self._redactor.redact_value(value)

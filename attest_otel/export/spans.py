@@ -41,7 +41,9 @@ class EvaluationSpans:
     A span that no exporter will get has no events: they are most of what it costs.
     """
 
-    def __init__(self, tracer_provider: TracerProvider, limits: Limits, redactor: Redactor, unsampled: Unsampled = "none") -> None:
+    def __init__(
+        self, tracer_provider: TracerProvider, limits: Limits, redactor: Redactor, unsampled: Unsampled = "none"
+    ) -> None:
         self._tracer = with_own_ids(tracer_provider.get_tracer(names.EVALUATION_SCOPE, package_version()))
         self._limits = limits
         self._redactor = redactor

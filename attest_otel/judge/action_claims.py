@@ -31,18 +31,14 @@ async def read_actions(view: RunView, found: CheckResult | None, asker: Asker) -
     ]
     if not said:
         return found
-    replies = await asker.ask(
-        ACTIONS, [calls_block(view)], [{"sentence": s} for s in said[:MAX_ACTION_SENTENCES]]
-    )
+    replies = await asker.ask(ACTIONS, [calls_block(view)], [{"sentence": s} for s in said[:MAX_ACTION_SENTENCES]])
     added = [
         finding
         for n, (s, reply) in enumerate(zip(said, replies, strict=False))
         if (finding := _action(view, n, s, reply)) is not None
     ]
     if len(said) > MAX_ACTION_SENTENCES:
-        added.append(
-            _unchecked_action("the answer has more sentences than are asked about", None, "left_out")
-        )
+        added.append(_unchecked_action("the answer has more sentences than are asked about", None, "left_out"))
     findings = _one_for_all_unasked(found.findings if found is not None else [], added)
     score = share_passed(findings)
     return make_result(

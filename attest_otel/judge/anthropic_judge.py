@@ -78,9 +78,7 @@ class AnthropicJudge:
         self._cache = AnswerCache()
         self._telemetry = JudgeTelemetry(self.model, tracer_provider, meter_provider)
         jitter = jitter or random.Random().random  # noqa: S311  # spreads retries, guards nothing
-        self._means = Means(
-            self.config, Budgets(self.config, clock), Pause(clock), self._telemetry, clock, sleep, jitter
-        )
+        self._means = Means(self.config, Budgets(self.config, clock), Pause(clock), self._telemetry, clock, sleep, jitter)
         self._loop: RunVar[_Loop] = RunVar("attest_judge")
         self._pid = os.getpid()
 
@@ -90,13 +88,9 @@ class AnthropicJudge:
     def __reduce__(self) -> tuple[Any, ...]:
         return (AnthropicJudge, (self.config,))
 
-    def session(
-        self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False
-    ) -> AnthropicSession:
+    def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> AnthropicSession:
         """Return a session for one run, under a budget of its own."""
-        return AnthropicSession(
-            self, Attempts(self._means, run_id, root), run_id, root, suspicious=suspicious
-        )
+        return AnthropicSession(self, Attempts(self._means, run_id, root), run_id, root, suspicious=suspicious)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; asking again opens new ones."""
@@ -146,9 +140,7 @@ class AnthropicJudge:
             self._after_fork()
         loop = self._loop.get(None)
         if loop is None:
-            client = MessagesClient(
-                self.model, self.config.base_url, self.config.timeout_seconds, self._means.sampling
-            )
+            client = MessagesClient(self.model, self.config.base_url, self.config.timeout_seconds, self._means.sampling)
             loop = _Loop(client, anyio.CapacityLimiter(self.config.max_concurrency))
             self._loop.set(loop)
         return loop

@@ -57,9 +57,7 @@ class Asker:
     steered: list[str] = field(default_factory=list)
     _probed: set[str] = field(default_factory=set)
 
-    async def ask(
-        self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]
-    ) -> list[Reply]:
+    async def ask(self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]) -> list[Reply]:
         """Return a reply for each item, in order; items go in batches."""
         replies: list[Reply] = []
         for start in range(0, len(items), MAX_ITEMS):
@@ -81,9 +79,7 @@ class Asker:
     ) -> Answer:
         """Ask a question of another form; a session that breaks its promise and raises gave no answer."""
         key = question_key(kind, version, system, blocks, schema)
-        question = Question(
-            kind, version, system, frame_fresh(blocks, self.boundary), schema, key, max_tokens
-        )
+        question = Question(kind, version, system, frame_fresh(blocks, self.boundary), schema, key, max_tokens)
         try:
             return await self.session.ask(question)
         except Exception as error:  # noqa: BLE001  # one question must not cost the run the others
@@ -94,26 +90,19 @@ class Asker:
         if prompt.kind in self._probed:
             return
         self._probed.add(prompt.kind)
-        replies, _ = await self._send(
-            prompt, [_calls_only(self.number_of_calls)], [self.control(prompt, prompt.kind)]
-        )
+        replies, _ = await self._send(prompt, [_calls_only(self.number_of_calls)], [self.control(prompt, prompt.kind)])
         if replies[0].answer == prompt.control_answer:
             self.steered.append(prompt.kind)
 
     def control(self, prompt: Prompt, seed: str) -> dict[str, Any]:
         """Return a prompt's control item, its wrong number chosen by the content."""
         wrong = str(wrong_count(self.number_of_calls, seed))
-        return {
-            k: v.replace("{wrong_count}", wrong) if isinstance(v, str) else v
-            for k, v in prompt.control.items()
-        }
+        return {k: v.replace("{wrong_count}", wrong) if isinstance(v, str) else v for k, v in prompt.control.items()}
 
     async def _one(self, prompt: Prompt, item: Mapping[str, Any]) -> Reply:
         return (await self._batch(prompt, (), [item]))[0]
 
-    async def _batch(
-        self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]
-    ) -> list[Reply]:
+    async def _batch(self, prompt: Prompt, shared: Sequence[Block], items: Sequence[Mapping[str, Any]]) -> list[Reply]:
         seed = frame([*shared, *(Block("item", item) for item in items)], "")
         place = _number(seed, prompt.kind) % (len(items) + 1)
         asked = [*items[:place], self.control(prompt, seed), *items[place:]]
@@ -199,9 +188,7 @@ def _reply(found: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> Reply:
     if not isinstance(answer, str) or answer not in answers:
         return Reply(None, skipped="the grading model's answer is not on the menu", limit=OFF_MENU)
     text = " ".join(reason.split()) if isinstance(reason, str) else ""
-    return Reply(
-        answer, text[:MAX_REASON_CHARS], quote[:MAX_QUOTE_CHARS].strip() if isinstance(quote, str) else ""
-    )
+    return Reply(answer, text[:MAX_REASON_CHARS], quote[:MAX_QUOTE_CHARS].strip() if isinstance(quote, str) else "")
 
 
 def _calls_only(number: int) -> Block:
@@ -209,6 +196,4 @@ def _calls_only(number: int) -> Block:
 
 
 def _number(seed: str, salt: str) -> int:
-    return int.from_bytes(
-        hashlib.blake2b(f"{salt}\x1f{seed}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    )
+    return int.from_bytes(hashlib.blake2b(f"{salt}\x1f{seed}".encode("utf-8", "surrogatepass"), digest_size=8).digest())

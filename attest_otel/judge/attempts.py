@@ -84,11 +84,7 @@ class Attempts:
             if waiting > 0:
                 if not await self._wait(waiting, ends):
                     self._means.telemetry.count("rate")
-                    return Ended(
-                        Answer(
-                            None, f"the grading model's API asked to wait longer than {self._limit}", "rate"
-                        )
-                    )
+                    return Ended(Answer(None, f"the grading model's API asked to wait longer than {self._limit}", "rate"))
                 continue
             got = await self._request(client, question, ends)
             if isinstance(got, Ended):

@@ -54,9 +54,7 @@ def frame_fresh(blocks: Sequence[Block], draw: Boundary) -> str:
     return frame(blocks, boundary)
 
 
-def question_key(
-    kind: str, version: str, system: str, blocks: Sequence[Block], schema: Mapping[str, Any]
-) -> str:
+def question_key(kind: str, version: str, system: str, blocks: Sequence[Block], schema: Mapping[str, Any]) -> str:
     """Return what a question is known by: a hash of all it says but for the boundary."""
     parts = [kind, version, system, frame(blocks, _NO_BOUNDARY), json.dumps(schema, sort_keys=True)]
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()

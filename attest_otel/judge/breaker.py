@@ -26,9 +26,7 @@ class Breaker:
         pause_seconds: how long it stays open before it lets one question through.
     """
 
-    def __init__(
-        self, clock: Callable[[], float], *, failures: int = FAILURES, pause_seconds: float = PAUSE_SECONDS
-    ) -> None:
+    def __init__(self, clock: Callable[[], float], *, failures: int = FAILURES, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._clock = clock
         self.failures = failures
         self.pause_seconds = pause_seconds

@@ -92,9 +92,7 @@ class Budgets:
         self._config = config
         self._clock = clock
         self._lock = threading.Lock()
-        self._minute = Window(
-            "minute", MINUTE_SECONDS, config.max_calls_per_minute, config.max_tokens_per_minute
-        )
+        self._minute = Window("minute", MINUTE_SECONDS, config.max_calls_per_minute, config.max_tokens_per_minute)
         self._day = Window("day", DAY_SECONDS, config.max_calls_per_day, config.max_tokens_per_day)
 
     def of_run(self) -> Window:
@@ -109,9 +107,7 @@ class Budgets:
                 reason = window.shortage(tokens, now)
                 if reason is not None:
                     return Shortage(reason, limit)
-            return Reservation(
-                tokens, tuple(window.take(tokens, now) for window in (run, self._day, self._minute))
-            )
+            return Reservation(tokens, tuple(window.take(tokens, now) for window in (run, self._day, self._minute)))
 
     def settle(self, reservation: Reservation, tokens: int) -> None:
         """Put what a call used in the place of its estimate."""

@@ -62,11 +62,7 @@ def sentences(answer: str) -> list[str]:
 async def extract_claims(asker: Asker, answer: str) -> Claims:
     """Return the claims of an answer, in order; one question."""
     found = sentences(answer)
-    left_out = (
-        "the answer is longer than what is read"
-        if len(answer) > MAX_ANSWER_CHARS or len(found) > MAX_SENTENCES
-        else None
-    )
+    left_out = "the answer is longer than what is read" if len(answer) > MAX_ANSWER_CHARS or len(found) > MAX_SENTENCES else None
     found = [text[:MAX_SENTENCE_CHARS] for text in found[:MAX_SENTENCES]]
     if not found:
         return Claims(left_out=left_out)
@@ -74,9 +70,7 @@ async def extract_claims(asker: Asker, answer: str) -> Claims:
     control = f"The agent made exactly {wrong_count(asker.number_of_calls, answer)} tool calls in this run."
     shown = [*found[:place], control, *found[place:]]
     ids = [f"S{number + 1}" for number in range(len(shown))]
-    block = Block(
-        "answer", {"sentences": [{"id": ident, "text": text} for ident, text in zip(ids, shown, strict=True)]}
-    )
+    block = Block("answer", {"sentences": [{"id": ident, "text": text} for ident, text in zip(ids, shown, strict=True)]})
     reply = await asker.raw(EXTRACT_KIND, EXTRACT_VERSION, EXTRACT, [block], claims_schema(ids), _TOKENS)
     said = read_claims(reply, shown)
     if said is None:
@@ -86,9 +80,7 @@ async def extract_claims(asker: Asker, answer: str) -> Claims:
             left_out=left_out,
         )
     if not any(claim.sentence == place for claim in said):
-        return _bounded(
-            [Claim(text[:MAX_CLAIM_CHARS], "fact", number) for number, text in enumerate(found)], left_out
-        )
+        return _bounded([Claim(text[:MAX_CLAIM_CHARS], "fact", number) for number, text in enumerate(found)], left_out)
     own = [Claim(c.text, c.kind, c.sentence - (c.sentence > place)) for c in said if c.sentence != place]
     return _bounded(_completed(own, found), left_out)
 
@@ -100,9 +92,7 @@ def claims_schema(ids: Sequence[str]) -> dict[str, Any]:
         "claim": {"type": "string"},
         "kind": {"type": "string", "enum": ["fact", "action"]},
     }
-    return closed_object(
-        {"claims": {"type": "array", "items": closed_object(fields), "maxItems": 3 * MAX_CLAIMS}}
-    )
+    return closed_object({"claims": {"type": "array", "items": closed_object(fields), "maxItems": 3 * MAX_CLAIMS}})
 
 
 def read_claims(reply: Answer, shown: Sequence[str]) -> list[Claim] | None:

@@ -159,12 +159,7 @@ def holds_quote(text: str, quote: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return (
-        re.sub(r"[\s\\]+", " ", text.replace("\\n", " ").replace("\\t", " "))
-        .replace(' "', '"')
-        .strip()
-        .casefold()
-    )
+    return re.sub(r"[\s\\]+", " ", text.replace("\\n", " ").replace("\\t", " ")).replace(' "', '"').strip().casefold()
 
 
 def _pieces(view: RunView, artifacts: Sequence[ArtifactText]) -> Iterator[Piece]:

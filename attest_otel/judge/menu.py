@@ -64,8 +64,7 @@ def read_message(body: bytes, schema: Mapping[str, Any]) -> Message:
         model=_name(data.get("model")),
         response_id=_name(data.get("id")),
         input_tokens=sum(
-            _count(count.get(name))
-            for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+            _count(count.get(name)) for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         ),
         output_tokens=_count(count.get("output_tokens")),
     )
@@ -91,15 +90,11 @@ def _answer(data: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[str | N
     if stop != "end_turn":
         why = _CUT.get(stop) if isinstance(stop, str) else None
         return None, why or "the grading model stopped without ending its answer"
-    blocks = [
-        block for block in data["content"] if not (isinstance(block, dict) and block.get("type") in THOUGHTS)
-    ]
+    blocks = [block for block in data["content"] if not (isinstance(block, dict) and block.get("type") in THOUGHTS)]
     if len(blocks) != 1:
         return (
             None,
-            "the grading model gave no answer"
-            if not blocks
-            else f"the grading model gave {len(blocks)} answers in place of one",
+            "the grading model gave no answer" if not blocks else f"the grading model gave {len(blocks)} answers in place of one",
         )
     block = blocks[0]
     text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
@@ -121,8 +116,4 @@ def _name(value: Any) -> str | None:
 
 
 def _count(value: Any) -> int:
-    return (
-        min(value, MAX_TOKENS_BELIEVED)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0
-        else 0
-    )
+    return min(value, MAX_TOKENS_BELIEVED) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -127,9 +127,7 @@ class MessagesClient:
     async def _body(self, question: Question, *, cold: bool) -> bytes | Failure:
         if self._client is None:
             return Failure("the grading model's client is closed", "closed")
-        async with self._client.messages.with_streaming_response.create(
-            **self._request(question, cold=cold)
-        ) as response:
+        async with self._client.messages.with_streaming_response.create(**self._request(question, cold=cold)) as response:
             body = bytearray()
             try:
                 async for chunk in response.iter_bytes():

@@ -40,9 +40,7 @@ class Prompt:
     @cached_property
     def version(self) -> str:
         """A short hash of everything that can change the answer."""
-        return version_of(
-            self.system, repr(self.answers), repr(sorted(self.control.items())), self.control_answer
-        )
+        return version_of(self.system, repr(self.answers), repr(sorted(self.control.items())), self.control_answer)
 
 
 def version_of(*parts: str) -> str:

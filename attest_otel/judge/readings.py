@@ -61,18 +61,10 @@ def _reading(answer: Reply | None, choice: Reply | None) -> Reading:
     told: Any = answer.answer if answer is not None else None
     return Reading(
         answer=None if answer is None else told or "unchecked",
-        answer_reason=""
-        if answer is None
-        else answer.reason
-        if told
-        else f"the final answer was not read: {answer.why}",
+        answer_reason="" if answer is None else answer.reason if told else f"the final answer was not read: {answer.why}",
         appropriate=None if choice is None or choice.answer is None else choice.answer == "reasonable",
         choice_failed=choice is not None and choice.answer is None,
-        choice_reason=""
-        if choice is None
-        else choice.reason
-        if choice.answer
-        else f"{_sentence(choice.why)}.",
+        choice_reason="" if choice is None else choice.reason if choice.answer else f"{_sentence(choice.why)}.",
     )
 
 
@@ -94,9 +86,7 @@ def _by_index(calls: Sequence[Call], replies: Sequence[Reply]) -> dict[int, Repl
 
 def _output(view: RunView, call: Call) -> str:
     text = call.call.output
-    return without_instructions(
-        shown_text(view, call.outcome.reason if text is None else text, MAX_OUTPUT_CHARS)
-    )[0]
+    return without_instructions(shown_text(view, call.outcome.reason if text is None else text, MAX_OUTPUT_CHARS))[0]
 
 
 def _choice(view: RunView, call: Call) -> dict[str, Any]:

@@ -49,13 +49,9 @@ class RecordingJudge:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         if not self._path.parent.is_dir():
-            raise ConfigError(
-                f"{self._path}: there is no folder {self._path.parent} to write the recording in"
-            )
+            raise ConfigError(f"{self._path}: there is no folder {self._path.parent} to write the recording in")
 
-    def session(
-        self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False
-    ) -> JudgeSession:
+    def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> JudgeSession:
         """Return a session that notes every answer."""
         return _RecordingSession(self, self._judge.session(run_id, root, suspicious=suspicious))
 
@@ -102,9 +98,7 @@ class ReplayJudge:
         self._path = Path(path)
         self._lines = read_recording(self._path)
 
-    def session(
-        self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False
-    ) -> ReplayJudge:
+    def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> ReplayJudge:
         """Return itself: recordings know no budget."""
         return self
 
@@ -148,14 +142,10 @@ def read_recording(path: Path) -> dict[Name, Line]:
         if not path.is_file():
             raise ConfigError(f"{path}: expected a file, the recording of a grading model")
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise ConfigError(
-                f"{path}: a recording may have {MAX_FILE_BYTES} bytes, this has {path.stat().st_size}"
-            )
+            raise ConfigError(f"{path}: a recording may have {MAX_FILE_BYTES} bytes, this has {path.stat().st_size}")
         texts = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{path}: the recording of the grading model can't be read: {_why(error)}"
-        ) from None
+        raise ConfigError(f"{path}: the recording of the grading model can't be read: {_why(error)}") from None
     lines: dict[Name, Line] = {}
     for number, text in enumerate(texts, 1):
         if text.strip():
@@ -181,9 +171,7 @@ def write_recording(path: Path, lines: Mapping[Name, Line]) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise ConfigError(
-            f"{path}: the recording of the grading model can't be written: {_why(error)}"
-        ) from None
+        raise ConfigError(f"{path}: the recording of the grading model can't be written: {_why(error)}") from None
 
 
 def _line(answer: Answer) -> Line:
@@ -210,9 +198,7 @@ def _parsed(text: str, where: str) -> tuple[Name, Line]:
     if not isinstance(data.get("value"), dict) and not (
         isinstance(data.get("skipped"), str) and isinstance(data.get("limit"), str)
     ):
-        raise ConfigError(
-            f"{where}: expected value, the answer as an object, or skipped and limit, both text"
-        )
+        raise ConfigError(f"{where}: expected value, the answer as an object, or skipped and limit, both text")
     return (data["kind"], data["prompt_version"], data["key"]), {
         name: data[name] for name in ("value", "skipped", "limit") if name in data
     }

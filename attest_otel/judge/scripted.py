@@ -41,9 +41,7 @@ def every_sentence_a_fact(_sentence: str) -> str:
     return "fact"
 
 
-def scripted_value(
-    kind: str, user: str, table: Table, claim_kind: ClaimKind = every_sentence_a_fact
-) -> dict[str, Any]:
+def scripted_value(kind: str, user: str, table: Table, claim_kind: ClaimKind = every_sentence_a_fact) -> dict[str, Any]:
     """Return the answer to a question: each item's from the table, the control's as it is known.
 
     A question for claims is answered with each sentence as one claim; `claim_kind` says of a sentence
@@ -55,9 +53,7 @@ def scripted_value(
     return {"answers": [_answer(prompt, ident, item, table) for ident, item in read_items(user)]}
 
 
-def scripted_replies(
-    table: Table, claim_kind: ClaimKind = every_sentence_a_fact
-) -> Callable[[Mapping[str, Any]], str]:
+def scripted_replies(table: Table, claim_kind: ClaimKind = every_sentence_a_fact) -> Callable[[Mapping[str, Any]], str]:
     """Return a function from a Messages request to the reply's text, for a loopback server.
 
     Raises (when called):

@@ -53,9 +53,7 @@ DIRECTIONS = ("input", "output")
 class JudgeTelemetry:
     """Makes the spans and counts of one grading model. Thread-safe."""
 
-    def __init__(
-        self, model: str, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
-    ) -> None:
+    def __init__(self, model: str, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None) -> None:
         self._model = model
         version = package_version()
         self._tracer = get_tracer(names.JUDGE_SCOPE, version, tracer_provider)
@@ -63,9 +61,7 @@ class JudgeTelemetry:
         self._requests = meter.create_counter(
             names.METRIC_JUDGE_REQUESTS, "{request}", "Questions for the grading model, by outcome."
         )
-        self._tokens = meter.create_counter(
-            names.METRIC_JUDGE_TOKENS, "{token}", "Tokens the grading model read and wrote."
-        )
+        self._tokens = meter.create_counter(names.METRIC_JUDGE_TOKENS, "{token}", "Tokens the grading model read and wrote.")
         for outcome in OUTCOMES:
             self.count(outcome, 0)
         for direction in DIRECTIONS:
@@ -76,9 +72,7 @@ class JudgeTelemetry:
         self._requests.add(number, {names.REQUEST_MODEL: self._model, names.OUTCOME: outcome})
 
     @contextmanager
-    def request(
-        self, question: Question, run_id: str | None, root: SpanContext | None
-    ) -> Iterator[RequestSpan]:
+    def request(self, question: Question, run_id: str | None, root: SpanContext | None) -> Iterator[RequestSpan]:
         """Open the span of one request; the current span of the caller stays what it is."""
         attributes = {
             names.OPERATION_NAME: names.CHAT,
@@ -88,9 +82,7 @@ class JudgeTelemetry:
             **({names.RUN_ID: run_id} if run_id is not None else {}),
         }
         links = [Link(root)] if root is not None and root.is_valid else []
-        span = self._tracer.start_span(
-            f"{names.CHAT} {self._model}", Context(), SpanKind.CLIENT, attributes, links
-        )
+        span = self._tracer.start_span(f"{names.CHAT} {self._model}", Context(), SpanKind.CLIENT, attributes, links)
         made = RequestSpan(self, span)
         try:
             yield made
@@ -136,9 +128,7 @@ class RequestSpan:
     def refused(self, failure: Failure) -> None:
         """Note a request that got no message."""
         outcomes = {"rate": "rate_limited", "timeout": "timeout"}
-        self._telemetry.count(
-            "refused" if failure.error_type == "temperature" else outcomes.get(failure.limit, "error")
-        )
+        self._telemetry.count("refused" if failure.error_type == "temperature" else outcomes.get(failure.limit, "error"))
         self._error(failure.error_type, failure.reason)
 
     def given_up(self) -> None:

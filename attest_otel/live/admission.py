@@ -20,6 +20,7 @@ SECOND_MARK = 65_536
 MAX_TRACES = 10_000
 CLOSED = -1
 MEASURING = -2
+FULL = -3
 
 _MARKS = (names.OPERATION_NAME, "openinference.span.kind", "traceloop.span.kind", "ai.operationId", names.TOOL_NAME)
 
@@ -48,6 +49,13 @@ class Admission:
         else:
             self.traces.pop(MEASURING, None)
 
+    def fill(self, on: bool) -> None:
+        """Turn runs away at their start, since no more can wait for their verdict; or no longer."""
+        if on:
+            self.traces[FULL] = True
+        else:
+            self.traces.pop(FULL, None)
+
     @property
     def measuring(self) -> bool:
         """Whether hooks measure what they take."""
@@ -66,7 +74,8 @@ class Admission:
         waiting, trace_id = len(log), context.trace_id
         if trace_id not in self.traces:
             is_root = parent is None or parent.is_remote
-            if waiting < FIRST_MARK or (waiting < SECOND_MARK and not is_root):
+            mark = FIRST_MARK if FULL not in self.traces else 0
+            if waiting < (mark if is_root else SECOND_MARK):
                 return True
             self._turn_away(trace_id, is_root=is_root)
         self._count(trace_id, span)

@@ -171,7 +171,9 @@ class Grader:
     def _send(self, graded: Graded, *, final: bool, fresh: frozenset[str] | None = None) -> Work:
         job = graded.job
         made = yield self._step("making the report", partial(self._report, graded, final=final))
-        report: Report = made.value if made.fault is None else Report(run_id=graded.run.id, results=[unchecked("coverage", str(made.fault))])
+        report: Report = (
+            made.value if made.fault is None else Report(run_id=graded.run.id, results=[unchecked("coverage", str(made.fault))])
+        )
         graded.report = report
         if not self._on_graded(graded, final):
             return
@@ -221,4 +223,3 @@ class Grader:
 
 def _name(sink: Sink) -> str:
     return type(sink).__name__
-

@@ -52,7 +52,9 @@ class HealthMetrics:
         meter = meter_provider.get_meter("attest_otel")
         meter.create_observable_counter(names.METRIC_PROCESSOR_RUNS, [self._runs], "{run}", "Runs by what became of them.")
         meter.create_observable_counter(names.METRIC_FAULTS, [self._faults], "{fault}", "Faults of the pipeline, by kind.")
-        meter.create_observable_counter(names.METRIC_LATE_SPANS, [self._late], "{span}", "Spans that came after their run's verdict.")
+        meter.create_observable_counter(
+            names.METRIC_LATE_SPANS, [self._late], "{span}", "Spans that came after their run's verdict."
+        )
         for name, unit, text, read in _GAUGES:
             meter.create_observable_gauge(name, [self._gauge(read)], unit, text)
 

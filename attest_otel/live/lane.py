@@ -20,6 +20,7 @@ from attest_otel.live.faults import Counter, FaultLog
 from attest_otel.live.quiet import quiet
 
 SLICE_SECONDS = 0.0001
+HURRIED_SLICE_SECONDS = 0.001
 PAUSE_SECONDS = 0.0001
 WATCH_SECONDS = 0.1
 
@@ -70,10 +71,12 @@ class _Turn:
 class Lane:
     """Works off a queue, in order, one piece of work at a time.
 
-    Between steps it lets other threads go first, unless more than `hurry_above` pieces of work wait.
+    Between steps it lets other threads go first, less often when more than `hurry_above` pieces of work wait.
     """
 
-    def __init__(self, name: str, faults: FaultLog, clock: Callable[[], float] = time.monotonic, hurry_above: int = 1_000) -> None:
+    def __init__(
+        self, name: str, faults: FaultLog, clock: Callable[[], float] = time.monotonic, hurry_above: int = 1_000
+    ) -> None:
         self._hurry_above = hurry_above
         self._name = name
         self._faults = faults
@@ -150,7 +153,9 @@ class Lane:
                 dropped.append(work)
 
     def _abandon(self, turn: _Turn) -> None:
-        self._faults.say("step_overran", f"{turn.step.name} took longer than {turn.step.deadline_seconds:g} s and was left behind")
+        self._faults.say(
+            "step_overran", f"{turn.step.name} took longer than {turn.step.deadline_seconds:g} s and was left behind"
+        )
         self._stuck[turn.step.name] = turn.thread
         if turn.step.interrupt and turn.thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(turn.thread.ident), ctypes.py_object(_Abandoned))
@@ -190,7 +195,9 @@ class Lane:
             outcome = self._perform(work, step)
             if outcome is None or self._halted:
                 return False
-            if time.perf_counter() - slice_start > SLICE_SECONDS and self.pending <= self._hurry_above:
+            if time.perf_counter() - slice_start > (
+                SLICE_SECONDS if self.pending <= self._hurry_above else HURRIED_SLICE_SECONDS
+            ):
                 time.sleep(PAUSE_SECONDS)  # the agent's threads come first
                 slice_start = time.perf_counter()
         self._finished.add()

@@ -124,6 +124,8 @@ class ModelLoop:
         return [unchecked(name, reason) for name in self._names]
 
 
-def model_loop(checks: AskModel | None, names: Sequence[str], limits: Limits, on_done: Done, faults: FaultLog) -> ModelLoop | None:
+def model_loop(
+    checks: AskModel | None, names: Sequence[str], limits: Limits, on_done: Done, faults: FaultLog
+) -> ModelLoop | None:
     """Return the loop for a judge's checks, or None where there is no judge."""
     return None if checks is None else ModelLoop(checks, names, limits, on_done, faults)

@@ -49,6 +49,8 @@ class Pipeline:
         self.buffer = Buffer(attest.config, QUIET_TRACE)
         self.big = BigValues(self._limits.max_value_bytes, self._limits.max_total_bytes // 4)
         self.on_small: Callable[[], None] | None = None
+        self.on_full: Callable[[bool], None] | None = None
+        self._full = False
         self.worker = Worker(self.buffer, self._on_round, faults, clock)
         self._lane = Lane("attest-checks", faults, clock, self._limits.max_queue_runs // 2)
         self._waiters = Waiters()
@@ -59,7 +61,13 @@ class Pipeline:
         self._answers: deque[tuple[int, Report | str]] = deque(maxlen=MAX_ANSWERS)
         self._last_success: float | None = None
         self._began = self._waiting_since = clock()
-        self._model = model_loop(model_checks_of(attest, model_checks), names_unchecked(attest, model_checks), self._limits, self._model_answered, faults)
+        self._model = model_loop(
+            model_checks_of(attest, model_checks),
+            names_unchecked(attest, model_checks),
+            self._limits,
+            self._model_answered,
+            faults,
+        )
         self._grader = Grader(
             attest,
             sinks,
@@ -162,10 +170,19 @@ class Pipeline:
 
     def _on_round(self, now: float) -> float | None:
         self._submit_ready(now)
+        self._tell_full()
         if self.on_small is not None and self.buffer.last_big is not None and now - self.buffer.last_big > MEASURE_SECONDS:
             self.buffer.last_big = None
             self.on_small()
         return self._lane.watch()
+
+    def _tell_full(self) -> None:
+        """Have new runs turned away before they cost anything, while the queue is full and until a quarter of it is free."""
+        limit = self._limits.max_queue_runs
+        full = len(self._jobs) >= (limit * 3 // 4 if self._full else limit)
+        if full is not self._full and self.on_full is not None:
+            self._full = full
+            self.on_full(full)
 
     def _submit_ready(self, now: float) -> None:
         for agent in self.buffer.take_agents():
@@ -264,4 +281,3 @@ class Pipeline:
             time.sleep(0.002)
         lane.close()
         lane.halt(LAST_STEP_SECONDS)
-

@@ -200,6 +200,7 @@ class AttestSpanProcessor(SpanProcessor):
         self._big = self._pipeline.big
         self._held: weakref.WeakValueDictionary[int, Held] = weakref.WeakValueDictionary()
         self._pipeline.buffer.on_big = partial(self._admission.measure, on=True)
+        self._pipeline.on_full = self._admission.fill
         self._pipeline.on_small = partial(self._admission.measure, on=False)
 
     def _lost(self, trace_id: int) -> None:

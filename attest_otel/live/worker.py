@@ -23,6 +23,8 @@ from attest_otel.live.runs import span_key
 
 BREATH_SECONDS = 0.002
 MAX_BATCH = 256
+SLICE_SECONDS = 0.0005
+PAUSE_SECONDS = 0.0001
 
 Command = Callable[[float], None]
 
@@ -49,7 +51,11 @@ class Worker:
     """
 
     def __init__(
-        self, buffer: Buffer, on_ready: Callable[[float], float | None], faults: FaultLog, clock: Callable[[], float] = time.monotonic
+        self,
+        buffer: Buffer,
+        on_ready: Callable[[float], float | None],
+        faults: FaultLog,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.log: deque[Any] = deque()
         self.idle = True
@@ -144,9 +150,13 @@ class Worker:
             return
 
     def _read_log(self) -> None:
+        slice_start = time.perf_counter()
         for _ in range(MAX_BATCH):
             if not self.log:
                 return
+            if time.perf_counter() - slice_start > SLICE_SECONDS:
+                time.sleep(PAUSE_SECONDS)  # the agent's threads come first
+                slice_start = time.perf_counter()
             try:
                 self._handle(self.log[0])
             except Exception as error:  # noqa: BLE001  # one span's fault is not another's

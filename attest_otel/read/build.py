@@ -189,7 +189,9 @@ class _Run:
         outputs = [f.output_tokens for f in counted if f.output_tokens is not None]
         if not inputs and not outputs:
             return None
-        return Usage.model_construct(input_tokens=sum(inputs) if inputs else None, output_tokens=sum(outputs) if outputs else None)
+        return Usage.model_construct(
+            input_tokens=sum(inputs) if inputs else None, output_tokens=sum(outputs) if outputs else None
+        )
 
     def _asks_are_shown(self) -> bool:
         """Return whether model calls show what the model asked for, so that a run nobody asked for is news."""

@@ -76,7 +76,9 @@ class Gathered:
         """Yield everything that is left; a file that held nothing to grade says so."""
         yield from self._settle()
         if not self._delivered:
-            what = f"{self._seen_spans} spans, no model or tool call among them" if self._seen_spans else "no span and no run record"
+            what = (
+                f"{self._seen_spans} spans, no model or tool call among them" if self._seen_spans else "no span and no run record"
+            )
             yield ReadResult(self._path, None, error=RunFileError(f"{self._path}: holds no run: {what}"))
 
     def _settle(self) -> Iterator[ReadResult]:

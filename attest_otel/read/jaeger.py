@@ -36,7 +36,11 @@ def read_span(span: Mapping[str, Any]) -> SpanRecord | None:
         return None
     tags = _tags(span.get("tags"))
     start, duration = _whole(span.get("startTime")), _whole(span.get("duration"))
-    attributes = {name: value for name, value in tags.items() if not name.startswith("otel.") and name not in {"span.kind", "internal.span.format"}}
+    attributes = {
+        name: value
+        for name, value in tags.items()
+        if not name.startswith("otel.") and name not in {"span.kind", "internal.span.format"}
+    }
     return SpanRecord(
         trace_id=_text(span.get("traceID")).lower().rjust(32, "0"),
         span_id=span_id.rjust(16, "0"),

@@ -111,6 +111,8 @@ def _by_other_marks(span: SpanRecord, given: Mapping[str, Any]) -> Kind:
         return "other"
     if names.TOOL_NAME in given and names.OPERATION_NAME not in given:
         return "tool"
-    if any(name in given for name in ("llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role", names.OUTPUT_MESSAGES)):
+    if any(
+        name in given for name in ("llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role", names.OUTPUT_MESSAGES)
+    ):
         return "chat"
     return "chat" if any(event.name in _CHAT_EVENTS for event in span.events) else "other"

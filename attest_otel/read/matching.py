@@ -145,7 +145,9 @@ def _run_arguments(run: ToolRun) -> list[Key]:
     if arguments is None:
         return []
     name, kinds = run.execution.name, _other_kinds(run)
-    return [("own", run.owner or "", name, kind, arguments) for kind in kinds] + [("any", name, kind, arguments) for kind in kinds]
+    return [("own", run.owner or "", name, kind, arguments) for kind in kinds] + [
+        ("any", name, kind, arguments) for kind in kinds
+    ]
 
 
 def _request_names(call: PairedCall) -> list[Key]:

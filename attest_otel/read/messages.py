@@ -85,7 +85,8 @@ def _role(item: Mapping[str, Any]) -> str:
 
 def _has_result_part(content: Any) -> bool:
     return isinstance(content, list) and any(
-        isinstance(part, Mapping) and (part.get("type") in _RESULT_TYPES | _CALL_TYPES or _is_nested_result(part)) for part in content
+        isinstance(part, Mapping) and (part.get("type") in _RESULT_TYPES | _CALL_TYPES or _is_nested_result(part))
+        for part in content
     )
 
 

@@ -15,7 +15,12 @@ MAX_NAME_CHARS = 200
 
 
 def gaps_of_run(
-    root: SpanRecord | None, facts: Sequence[SpanFacts], turns: Sequence[ModelCall], orphans: Sequence[ToolResult], *, answered: bool
+    root: SpanRecord | None,
+    facts: Sequence[SpanFacts],
+    turns: Sequence[ModelCall],
+    orphans: Sequence[ToolResult],
+    *,
+    answered: bool,
 ) -> list[str]:
     """Return what is missing from a run, ready for `Trajectory.incomplete`; gaps of one call stand with the call."""
     found: list[str] = []
@@ -28,7 +33,10 @@ def gaps_of_run(
         found.extend(_silent(root, turns, answered=answered))
     found.extend(text for fact in facts for text in _said_by_recorder(fact))
     found.extend(
-        write_gap(Gap.ORPHAN_RESULT, f"the result of a call ({str(result.call_id)[:MAX_NAME_CHARS]}) that no model call on record asked for")
+        write_gap(
+            Gap.ORPHAN_RESULT,
+            f"the result of a call ({str(result.call_id)[:MAX_NAME_CHARS]}) that no model call on record asked for",
+        )
         for result in orphans
     )
     for fact in facts:

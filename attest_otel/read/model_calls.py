@@ -88,7 +88,11 @@ def _twin(
         if other is not None and other.kind in {"agent", "tool"}:
             break
     if not fact.says_something:
-        around = [i for i, other in enumerate(kept[-_SIBLINGS_LOOKED_AT:], max(0, len(kept) - _SIBLINGS_LOOKED_AT)) if is_hop_of(fact.span, other.span)]
+        around = [
+            i
+            for i, other in enumerate(kept[-_SIBLINGS_LOOKED_AT:], max(0, len(kept) - _SIBLINGS_LOOKED_AT))
+            if is_hop_of(fact.span, other.span)
+        ]
         if len(around) == 1 and kept[around[0]].says_something:
             return around[0]
     same = by_response.get(fact.response_id, []) if fact.response_id else []
@@ -103,7 +107,11 @@ def is_hop_of(span: SpanRecord, model_call: SpanRecord) -> bool:
     if span.scope == model_call.scope or span.end_ns is None or model_call.end_ns is None:
         return False
     inside = model_call.start_ns <= span.start_ns and span.end_ns <= model_call.end_ns
-    return inside and (span.trace_id != model_call.trace_id or span.parent_id == model_call.parent_id) and _model(span) in {None, _model(model_call)}
+    return (
+        inside
+        and (span.trace_id != model_call.trace_id or span.parent_id == model_call.parent_id)
+        and _model(span) in {None, _model(model_call)}
+    )
 
 
 def _model(span: SpanRecord) -> str | None:

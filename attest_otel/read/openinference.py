@@ -81,19 +81,25 @@ def _messages(given: Mapping[str, Any], prefix: str, fidelity: ArgumentsFidelity
     listed = numbered(given, prefix)
     if not listed:
         return None
-    return tuple(_message(item["message"], fidelity) for item in listed if isinstance(item, dict) and isinstance(item.get("message"), dict))
+    return tuple(
+        _message(item["message"], fidelity) for item in listed if isinstance(item, dict) and isinstance(item.get("message"), dict)
+    )
 
 
 def _message(item: dict[str, Any], fidelity: ArgumentsFidelity) -> Message:
     """Read one message: calls stand in `tool_calls` and again among its `contents`; the first list is the whole one."""
     if item.get("role") == "tool" or (item.get("tool_call_id") is not None and item.get("content") is not None):
         content = item.get("content", item.get("contents"))
-        return read_message({"role": "tool", "tool_call_id": item.get("tool_call_id"), "name": item.get("name"), "content": _plain(content)})
+        return read_message(
+            {"role": "tool", "tool_call_id": item.get("tool_call_id"), "name": item.get("name"), "content": _plain(content)}
+        )
     calls = item.get("tool_calls")
     listed = [c for c in item.get("contents") or () if isinstance(c, dict)]
     texts = [c for c in listed if not isinstance(c.get("tool_call"), dict)] if isinstance(calls, list) else listed
     content = item.get("content")
-    read = read_message({"role": item.get("role"), "content": content if content is not None else texts, "tool_calls": calls}, fidelity)
+    read = read_message(
+        {"role": item.get("role"), "content": content if content is not None else texts, "tool_calls": calls}, fidelity
+    )
     return Message(read.role, read.text, tuple(map(_emptied, read.calls)), read.results)
 
 
@@ -187,7 +193,9 @@ def _task(given: Mapping[str, Any]) -> str | None:
     if isinstance(found, dict):
         messages = found.get("messages")
         if isinstance(messages, list):
-            texts = [m.text for item in messages if isinstance(item, dict) and (m := read_message(item)).role == "user" and m.text]
+            texts = [
+                m.text for item in messages if isinstance(item, dict) and (m := read_message(item)).role == "user" and m.text
+            ]
             return texts[-1] if texts else None
         return text_at(found, "task", "input", "question", "query", "prompt")
     return value if found is NOT_JSON and isinstance(value, str) and value != _REDACTED else None

@@ -17,7 +17,30 @@ from attest_otel.read.values import NOT_JSON, load
 
 _STATUS: dict[Any, Status] = {1: "ok", 2: "error", "STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error", "1": "ok", "2": "error"}
 _HAS_REMOTE, _IS_REMOTE = 0x100, 0x200
-_USUAL_LIMITS = frozenset({128, 255, 256, 512, 1000, 1024, 2000, 2048, 4000, 4095, 4096, 8000, 8191, 8192, 10_000, 12_000, 16_384, 32_768, 65_535, 65_536})
+_USUAL_LIMITS = frozenset(
+    {
+        128,
+        255,
+        256,
+        512,
+        1000,
+        1024,
+        2000,
+        2048,
+        4000,
+        4095,
+        4096,
+        8000,
+        8191,
+        8192,
+        10_000,
+        12_000,
+        16_384,
+        32_768,
+        65_535,
+        65_536,
+    }
+)
 
 
 def read_spans(request: Any) -> Iterator[SpanRecord]:
@@ -75,7 +98,8 @@ def read_logs(request: Any) -> dict[tuple[str, str], list[SpanEvent]]:
 def with_events(spans: Iterable[SpanRecord], events: Mapping[tuple[str, str], Sequence[SpanEvent]]) -> list[SpanRecord]:
     """Hang events onto the spans they belong to."""
     return [
-        replace(span, events=(*span.events, *more)) if (more := events.get((span.trace_id, span.span_id))) else span for span in spans
+        replace(span, events=(*span.events, *more)) if (more := events.get((span.trace_id, span.span_id))) else span
+        for span in spans
     ]
 
 
@@ -154,7 +178,13 @@ def _scope_name(scoped: Mapping[str, Any]) -> str:
 
 def _entries(holder: Any, *names: str) -> list[dict[str, Any]]:
     """Return the objects of a list that may be the holder itself or one of its fields."""
-    found = holder if isinstance(holder, list) else next((holder[n] for n in names if n in holder), None) if isinstance(holder, dict) else None
+    found = (
+        holder
+        if isinstance(holder, list)
+        else next((holder[n] for n in names if n in holder), None)
+        if isinstance(holder, dict)
+        else None
+    )
     return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
 
 

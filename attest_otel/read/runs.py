@@ -126,7 +126,12 @@ def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[K
     alone: dict[tuple[str, str], _Group] = {}
     late: list[tuple[_Group, list[SpanRecord]]] = []
     for members in fragments:
-        found = _find(members, by_response) or model_calls.around(members) or _find(members, by_run) or _find(members, by_conversation)
+        found = (
+            _find(members, by_response)
+            or model_calls.around(members)
+            or _find(members, by_run)
+            or _find(members, by_conversation)
+        )
         if found is not None:
             late.append((found, members))
             continue

@@ -142,7 +142,13 @@ class _Call:
         execution, result = self.execution, self.call.result
         if execution is not None and execution.is_error is not None:
             return execution.is_error
-        if execution is not None and execution.error_type is None and self.run is not None and output is not None and self.run.span.status == "ok":
+        if (
+            execution is not None
+            and execution.error_type is None
+            and self.run is not None
+            and output is not None
+            and self.run.span.status == "ok"
+        ):
             return False
         return result.is_error if result is not None else None
 

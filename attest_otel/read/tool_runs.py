@@ -86,7 +86,9 @@ def _sibling_run(fact: SpanFacts, execution: Execution, runs: list[ToolRun]) -> 
 
 
 def _same_call(outer: Execution, inner: Execution) -> bool:
-    named_alike = outer.name == inner.name or (inner.mcp and outer.name.endswith((f"_{inner.name}", f".{inner.name}", f"-{inner.name}")))
+    named_alike = outer.name == inner.name or (
+        inner.mcp and outer.name.endswith((f"_{inner.name}", f".{inner.name}", f"-{inner.name}"))
+    )
     if not named_alike:
         return False
     if inner.mcp or (outer.call_id is not None and outer.call_id == inner.call_id):

@@ -89,4 +89,9 @@ def _order(span: SpanRecord) -> tuple[int, str, str]:
 
 
 def _weight(span: SpanRecord) -> tuple[bool, int, int, str]:
-    return (span.end_ns is not None, len(span.attributes) + len(span.events), span.end_ns or 0, repr(sorted(span.attributes, key=str)))
+    return (
+        span.end_ns is not None,
+        len(span.attributes) + len(span.events),
+        span.end_ns or 0,
+        repr(sorted(span.attributes, key=str)),
+    )

@@ -78,7 +78,9 @@ def _read_chat(facts: SpanFacts, given: Mapping[str, Any]) -> None:
 def _through_javascript(message: Message) -> Message:
     """A value that is no text was parsed and written by JavaScript."""
     calls = [
-        replace(call, arguments=replace(call.arguments, fidelity="coerced")) if call.arguments.fidelity == "reserialized" else call
+        replace(call, arguments=replace(call.arguments, fidelity="coerced"))
+        if call.arguments.fidelity == "reserialized"
+        else call
         for call in message.calls
     ]
     return replace(message, calls=tuple(calls))

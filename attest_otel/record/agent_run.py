@@ -167,7 +167,9 @@ class AgentRun:
         setup = settings.current()
         full, shown = agent_content(self, setup.shown)
         if self._lost:
-            full[names.INCOMPLETE] = shown[names.INCOMPLETE] = [write_gap(Gap.INCOMPLETE, f"{self._lost} tool calls were not recorded")]
+            full[names.INCOMPLETE] = shown[names.INCOMPLETE] = [
+                write_gap(Gap.INCOMPLETE, f"{self._lost} tool calls were not recorded")
+            ]
         self.span.set_attributes(shown)
         if error is not None:
             kind = type(error).__qualname__
@@ -181,7 +183,9 @@ class AgentRun:
     def _say_incomplete(self) -> None:
         """Let the run be known as one of which the recorder failed to write down the content."""
         with suppress(Exception):
-            self.span.set_attribute(names.INCOMPLETE, [write_gap(Gap.INCOMPLETE, "the recorder failed to write down the run's content")])
+            self.span.set_attribute(
+                names.INCOMPLETE, [write_gap(Gap.INCOMPLETE, "the recorder failed to write down the run's content")]
+            )
             self._waiter = content.waiter_for(self.span.get_span_context())
 
     def _closed(self, recorder: ToolCallRecorder) -> None:

@@ -41,6 +41,6 @@ def _clients() -> Any:
     except ImportError as missing:
         raise ImportError(
             f"the Anthropic HTTP clients need the package anthropic, which cannot be imported ({missing}); "
-            'install it with: pip install "attest-otel[anthropic]"',
+            "install it with: pip install anthropic",
             name=missing.name,
         ) from missing

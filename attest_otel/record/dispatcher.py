@@ -79,7 +79,9 @@ def bind_context(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _start(reader: RequestReader, tools: list[Tool] | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolCallRecorder | None:
+def _start(
+    reader: RequestReader, tools: list[Tool] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> ToolCallRecorder | None:
     """Start the call's span, or return None where that failed: the tool runs all the same."""
     run = current_run.get()
     if run is not None and run.tools is None and tools is not None:
@@ -102,7 +104,9 @@ def _start(reader: RequestReader, tools: list[Tool] | None, args: tuple[Any, ...
     return recorder
 
 
-def _called(recorder: ToolCallRecorder | None, dispatch: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _called(
+    recorder: ToolCallRecorder | None, dispatch: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Call the dispatcher with the tool span current; close the span where it raises."""
     if recorder is None:
         return dispatch(*args, **kwargs)

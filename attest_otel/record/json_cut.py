@@ -89,9 +89,7 @@ def _nothing(_: object) -> None:
     """Stand for a value that nobody looks at: no number is too long to skip."""
 
 
-_SCANNER = json.JSONDecoder(
-    object_pairs_hook=_nothing, parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing
-)
+_SCANNER = json.JSONDecoder(object_pairs_hook=_nothing, parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing)
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 

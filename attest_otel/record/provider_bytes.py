@@ -77,9 +77,7 @@ class ProviderBytes:
                 self._forget(*self._notes.popitem(last=False))
                 self._evicted += 1
 
-    def take(
-        self, call_id: str, name: str, matches: Callable[[str], bool] | None = None
-    ) -> NotedInput | None:
+    def take(self, call_id: str, name: str, matches: Callable[[str], bool] | None = None) -> NotedInput | None:
         """Remove and return the oldest note of this call id and name, or None where there is none.
 
         A complete note goes before an incomplete one, and older incomplete ones leave with it: they are
@@ -175,9 +173,7 @@ class _Note:
     size: int
 
 
-def _choose(
-    waiting: list[tuple[int, NotedInput]], mixed: bool, matches: Callable[[str], bool] | None
-) -> tuple[int, NotedInput]:
+def _choose(waiting: list[tuple[int, NotedInput]], mixed: bool, matches: Callable[[str], bool] | None) -> tuple[int, NotedInput]:
     pool = [(seq, noted) for seq, noted in waiting if noted.complete or noted.text is None] or waiting
     if len(pool) == 1 and not mixed:
         return pool[0]

@@ -50,7 +50,9 @@ class RequestReader:
             found = _from_block(values[0])
             if found is not None:
                 return found
-        return ToolRequest("unknown", None, recorded=Recorded(arguments="absent", reason="the dispatcher was called in an unknown form"))
+        return ToolRequest(
+            "unknown", None, recorded=Recorded(arguments="absent", reason="the dispatcher was called in an unknown form")
+        )
 
 
 def _parameter_names(dispatch: Callable[..., Any]) -> list[str]:

@@ -99,7 +99,9 @@ class ToolCallRecorder:
         arguments = self._arguments_text()
         if arguments is not None and (text := setup.shown(arguments)) is not None:
             attributes[names.TOOL_CALL_ARGUMENTS] = text
-        self.span = setup.tracer().start_span(f"execute_tool {name[:MAX_NAME_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes)
+        self.span = setup.tracer().start_span(
+            f"execute_tool {name[:MAX_NAME_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes
+        )
         self.context = set_span_in_context(self.span)
 
     def _finish(self, error: BaseException | None) -> None:
@@ -107,7 +109,9 @@ class ToolCallRecorder:
             return
         full = self._full(error)
         shown = {name: text for name, value in full.items() if (text := self._shown(name, value)) is not None}
-        hidden = [n for n in (names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT) if n in full and shown.get(n) not in (None, full[n])]
+        hidden = [
+            n for n in (names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT) if n in full and shown.get(n) not in (None, full[n])
+        ]
         if hidden:
             shown[names.RECORDED] = _marked_redacted(self._recorded, hidden)
             full.setdefault(names.RECORDED, "")  # the mark is about what the span shows, not about the content beside it

@@ -28,7 +28,10 @@ _BEGUN = (
     ("url_credentials", r"//[^\s/\"'<>@:\\]*:[^\s/\"'<>\\]*[^\d\s/\"'<>\\][^\s/\"'<>\\]*"),
     ("github_token", r"(?:gh[pousr]_|github_pat_)\w+"),
     ("slack_token", r"\bxox[a-z]-[\w-]+|\bxapp-[\w-]+"),
-    ("api_key", r"\b(?:[srp]k[-_]|gl[a-z]{2,6}-|whsec_|npm_|pypi-|SG\.|hf_|gsk_|AIza|ya29\.|GOCSPX-|hv[sbr]\.|xai-|pplx-)[\w.-]{4,}"),
+    (
+        "api_key",
+        r"\b(?:[srp]k[-_]|gl[a-z]{2,6}-|whsec_|npm_|pypi-|SG\.|hf_|gsk_|AIza|ya29\.|GOCSPX-|hv[sbr]\.|xai-|pplx-)[\w.-]{4,}",
+    ),
     ("twilio_key", r"\b(?:SK|AC)[0-9a-f]{6,}"),
     ("authorization", r"(?i:\b(?:bearer|basic)[ +]+)[A-Za-z0-9._~+/=-]*\d[A-Za-z0-9._~+/=-]*"),
     ("email", r"[\p{L}\p{N}._%+'-]+@[\p{L}\p{N}.-]*"),

@@ -40,7 +40,9 @@ class Finder:
             spots += self._keys.find(data)
             spots += find_numbers(data)
             for pattern in self._own:
-                spots += (Spot(match.start(), match.end(), "custom") for match in pattern.finditer(data) if match.end() > match.start())
+                spots += (
+                    Spot(match.start(), match.end(), "custom") for match in pattern.finditer(data) if match.end() > match.start()
+                )
         spots += find_halves(data, cut=cut)
         if depth < MAX_DEPTH:
             whole = [spot for spot in spots if data[spot.start : spot.start + 1] in {b"{", b"["}]

@@ -20,7 +20,22 @@ _LONG = (
     "sessionid|phpsessid|jsessionid"
 )
 _SHORT = "ssn|pin|pin[_-]code|otp|cvv2?|cvc2?|csc|iban|auth|x-auth|pass|sid|mfa[_-]?code|one[_-]?time[_-]?code|tax[_-]?id"
-_NOT_SECRET = (b"page", b"next", b"continuation", b"pagination", b"cursor", b"sync", b"max", b"min", b"eos", b"bos", b"pad", b"per", b"first", b"last")
+_NOT_SECRET = (
+    b"page",
+    b"next",
+    b"continuation",
+    b"pagination",
+    b"cursor",
+    b"sync",
+    b"max",
+    b"min",
+    b"eos",
+    b"bos",
+    b"pad",
+    b"per",
+    b"first",
+    b"last",
+)
 _SEPARATOR = r"\\*[\"']?\s{0,8}(?:=>|[:=])\s{0,8}"
 _REST_OF_LINE = re.compile(rb"(?i)(?:authorization|cookie)")
 _STOPS = re.compile(rb"[\s,;&\"'<>\\)\]}]")

@@ -107,7 +107,9 @@ def _texts(run: bytes) -> Iterator[bytes]:
     for offset in range(4):
         part = letters[offset:]
         try:
-            text = base64.b64decode(part[: len(part) - (len(part) % 4 == 1)] + b"=" * (-len(part) % 4 if len(part) % 4 != 1 else 0))
+            text = base64.b64decode(
+                part[: len(part) - (len(part) % 4 == 1)] + b"=" * (-len(part) % 4 if len(part) % 4 != 1 else 0)
+            )
         except (binascii.Error, ValueError):
             continue
         if len(text) >= MIN_TEXT_BYTES and _is_readable(text):
@@ -135,7 +137,9 @@ def _decoded(escape: bytes) -> bytes:
     if first == b"%":
         return bytes([int(escape[1:], 16)])
     if first == b"&":
-        return _ENTITIES.get(escape) or _character(escape[3:-1] if escape[2:3] in b"xX" else escape[2:-1], 16 if escape[2:3] in b"xX" else 10)
+        return _ENTITIES.get(escape) or _character(
+            escape[3:-1] if escape[2:3] in b"xX" else escape[2:-1], 16 if escape[2:3] in b"xX" else 10
+        )
     if first == b"\xef" and escape[1] in {0xBC, 0xBD}:
         return bytes([ord(escape.decode()) - 0xFEE0])
     return b""

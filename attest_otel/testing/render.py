@@ -42,9 +42,7 @@ def render(answer: Answer, request: Mapping[str, Any], number: int) -> Rendered:
     if isinstance(answer, RawReply):
         body = answer.body.encode() if isinstance(answer.body, str) else answer.body
         streamed = answer.content_type.startswith("text/event-stream")
-        return _rendered(
-            answer, answer.status, answer.content_type, [body], answer.headers, streamed=streamed
-        )
+        return _rendered(answer, answer.status, answer.content_type, [body], answer.headers, streamed=streamed)
     if isinstance(answer, Failure):
         return _rendered(answer, answer.status, JSON_TYPE, [_failure_body(answer).encode()], answer.headers)
     model = answer.model or str(request.get("model", "scripted-model"))

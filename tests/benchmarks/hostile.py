@@ -18,7 +18,7 @@ _PIECES = {
     "numbers": "4,200.17 4200 ",
     "addresses": "a@b.c-d_e@f.",
     "spaces": " \t\n",
-    "quotes": '"\'`',
+    "quotes": "\"'`",
     "invisible": "a\u200bb\u200d",
 }
 
@@ -38,4 +38,6 @@ def run_with(text: str) -> Trajectory:
         ToolCall(name="pay", arguments_raw='{"id": "ORD-448192", "amount_cents": 777}', output="ok"),
         ToolCall(name="pay", arguments={"id": "ORD-448192", "note": text}, output="Error: too long"),
     ]
-    return Trajectory(id="hostile", task="Pay it.", tools=tools, final_answer=f"I paid. {text}", steps=[Step(tool_call=call) for call in calls])
+    return Trajectory(
+        id="hostile", task="Pay it.", tools=tools, final_answer=f"I paid. {text}", steps=[Step(tool_call=call) for call in calls]
+    )

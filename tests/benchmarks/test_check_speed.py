@@ -38,7 +38,9 @@ HOSTILE_BESIDE_PARSING = 60.0
 def case_of(expected: int) -> Case:
     """Return a case that expects so many distinct calls and no other side effect."""
     calls = [{"name": "pay", "args": {"id": f"ORD-{i:06}", "amount_cents": 4200 + i}} for i in range(expected)]
-    return Case.model_validate({"case_id": "sixteen", "input": "pay", "expect_tool_calls": calls, "forbid_other_side_effects": True})
+    return Case.model_validate(
+        {"case_id": "sixteen", "input": "pay", "expect_tool_calls": calls, "forbid_other_side_effects": True}
+    )
 
 
 ATTEST = Attest({})

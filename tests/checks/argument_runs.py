@@ -26,7 +26,9 @@ REFUND = {
 }
 
 
-def tool(name: str = "t", *, required: tuple[str, ...] = (), properties: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def tool(
+    name: str = "t", *, required: tuple[str, ...] = (), properties: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
     """A tool with these properties."""
     schema = {"type": "object", "properties": properties or {}, "required": list(required)}
     return {"name": name, "side_effecting": False, "input_schema": schema, **more}

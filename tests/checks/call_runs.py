@@ -19,7 +19,13 @@ def call(name: str = "issue_refund", raw: str | None = '{"id": 1}', output: str 
     return {"name": name, "arguments_raw": raw, "output": output, **fields}
 
 
-def view(*calls: dict[str, Any], tools: Any = (REFUND, LOOKUP), history: tuple[SideEffect, ...] = (), config: AttestConfig | None = None, **fields: Any) -> RunView:
+def view(
+    *calls: dict[str, Any],
+    tools: Any = (REFUND, LOOKUP),
+    history: tuple[SideEffect, ...] = (),
+    config: AttestConfig | None = None,
+    **fields: Any,
+) -> RunView:
     """Return a run of these calls as a check reads it; a call with `agent` is one of that nested agent."""
     steps = [{"agent": c.get("agent"), "tool_call": {k: v for k, v in c.items() if k != "agent"}} for c in calls]
     run = Trajectory.model_validate({"id": "run-1", "task": "t", "steps": steps, "tools": list(tools), **fields})

@@ -132,8 +132,16 @@ def test_where_there_is_nothing_to_judge_the_answer_is_none() -> None:
     plain = tool("t", properties={"q": TEXT})
     optional = tool("t", properties={"q": TEXT}, query_arguments=["q"])
     bare: dict[str, Any] = {"name": "t", "side_effecting": False}
-    table: list[tuple[dict[str, Any], str | None, str, bool | None, bool | None]] = [(plain, TASK, "{}", True, None), (optional, TASK, "{}", True, None), (SEARCH | {"name": "t"}, None, '{"query":"x"}', True, None), (bare, TASK, "{}", None, None)]
-    table += [(bare | {"query_arguments": ["q"]}, TASK, "{}", False, False), (bare | {"query_arguments": ["q"]}, TASK, '{"q":"free plan"}', True, True)]
+    table: list[tuple[dict[str, Any], str | None, str, bool | None, bool | None]] = [
+        (plain, TASK, "{}", True, None),
+        (optional, TASK, "{}", True, None),
+        (SEARCH | {"name": "t"}, None, '{"query":"x"}', True, None),
+        (bare, TASK, "{}", None, None),
+    ]
+    table += [
+        (bare | {"query_arguments": ["q"]}, TASK, "{}", False, False),
+        (bare | {"query_arguments": ["q"]}, TASK, '{"q":"free plan"}', True, True),
+    ]
     table += [(optional, TASK, '{"q":["free","x"]}', False, False), (optional, TASK, '{"q":" "}', True, False)]
     for used, task, raw, valid, good in table:
         run = view(call(raw, name="t"), tools=[used], task=task)

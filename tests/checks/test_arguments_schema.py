@@ -112,8 +112,20 @@ def test_nothing_is_fetched(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         port = listener.getsockname()[1]
-        for reference in (f"http://127.0.0.1:{port}/s.json", f"https://127.0.0.1:{port}/s.json", canary.as_uri(), str(canary), f"json-schema://127.0.0.1:{port}/x"):
-            for bad in ({"$ref": reference}, {"$id": reference, "$ref": "#/no"}, {"$schema": reference}, {"$dynamicRef": reference}, {"properties": {"x": {"$ref": reference}}}):
+        for reference in (
+            f"http://127.0.0.1:{port}/s.json",
+            f"https://127.0.0.1:{port}/s.json",
+            canary.as_uri(),
+            str(canary),
+            f"json-schema://127.0.0.1:{port}/x",
+        ):
+            for bad in (
+                {"$ref": reference},
+                {"$id": reference, "$ref": "#/no"},
+                {"$schema": reference},
+                {"$dynamicRef": reference},
+                {"properties": {"x": {"$ref": reference}}},
+            ):
                 compiled = compile_schema(bad)
                 assert compiled.validator is None or compiled.is_valid({"x": 1}) is True
                 assert ("canary",) not in [v.path for v in compiled.violations({})]

@@ -41,7 +41,10 @@ def test_a_run_without_calls_has_no_score() -> None:
         ({"raw": None, "recorded": {"arguments": "absent"}}, "not_recorded"),
         ({"raw": None, "recorded": {"arguments": "absent", "reason": write_gap(Gap.TRUNCATED, "1024 characters")}}, "truncated"),
         ({"output": None, "recorded": {"reason": write_gap(Gap.REQUESTED_NOT_RUN)}}, "requested_not_run"),
-        ({"output": None, "recorded": {"output": "absent", "reason": "requested_not_run: the provider stopped"}}, "requested_not_run"),
+        (
+            {"output": None, "recorded": {"output": "absent", "reason": "requested_not_run: the provider stopped"}},
+            "requested_not_run",
+        ),
         ({"raw": None, "recorded": {"reason": write_gap(Gap.RUN_NOT_REQUESTED)}}, "run_not_requested"),
         ({"recorded": {"reason": "orphan_result: call_7"}}, "orphan_result"),
     ],

@@ -28,45 +28,72 @@ RULES = [
     pytest.param([], case(REFUND, forbid_other_side_effects=True), [("wrong_count", None)], id="no call, forbidding"),
     pytest.param([LOOKUP], case(REFUND), [("wrong_count", None)], id="only reads"),
     pytest.param([DID_REFUND, DID_REFUND], case(REFUND), [("wrong_count", 1), ("met", 0)], id="twice"),
-    pytest.param([DID_REFUND, DID_REFUND], case(REFUND, forbid_other_side_effects=True), [("wrong_count", 1), ("met", 0)], id="twice, forbidding"),
+    pytest.param(
+        [DID_REFUND, DID_REFUND],
+        case(REFUND, forbid_other_side_effects=True),
+        [("wrong_count", 1), ("met", 0)],
+        id="twice, forbidding",
+    ),
     pytest.param([DID_REFUND, DID_REFUND], case(REFUND, REFUND), [("met", 0), ("met", 1)], id="twice expected, twice made"),
     pytest.param([DID_REFUND, CANCEL], case(REFUND), [("met", 0)], id="another side effect, allowed"),
     pytest.param(
-        [DID_REFUND, CANCEL], case(REFUND, forbid_other_side_effects=True),
-        [("wrong_count", 1), ("met", 0), ("unexpected_side_effect", 1)], id="another side effect, forbidden",
+        [DID_REFUND, CANCEL],
+        case(REFUND, forbid_other_side_effects=True),
+        [("wrong_count", 1), ("met", 0), ("unexpected_side_effect", 1)],
+        id="another side effect, forbidden",
     ),
     pytest.param(
-        [DID_REFUND, call("refund", {**ARGS, "cents": 1})], case(REFUND, forbid_other_side_effects=True),
-        [("wrong_count", 1), ("met", 0), ("unexpected_side_effect", 1)], id="another refund is another side effect",
+        [DID_REFUND, call("refund", {**ARGS, "cents": 1})],
+        case(REFUND, forbid_other_side_effects=True),
+        [("wrong_count", 1), ("met", 0), ("unexpected_side_effect", 1)],
+        id="another refund is another side effect",
     ),
     pytest.param(
-        [call("rocket", {})], case(forbid_other_side_effects=True),
-        [("wrong_count", 0), ("unexpected_side_effect", 0)], id="undeclared tools count as side-effecting",
+        [call("rocket", {})],
+        case(forbid_other_side_effects=True),
+        [("wrong_count", 0), ("unexpected_side_effect", 0)],
+        id="undeclared tools count as side-effecting",
     ),
     pytest.param([LOOKUP], case(forbid_other_side_effects=True), [("met", None)], id="nothing happened"),
     pytest.param([CANCEL], case(REFUND, forbid_other_side_effects=True), [("wrong_tool", 0)], id="the wrong tool"),
     pytest.param([CANCEL], case(REFUND), [("wrong_count", None), ("wrong_tool", 0)], id="the wrong tool on the same order"),
     pytest.param(
-        [DID_REFUND, DID_REFUND, CANCEL], case(REFUND, expected("email"), forbid_other_side_effects=True),
-        [("wrong_count", 1), ("met", 0), ("wrong_tool", 2)], id="a repeat stands in last",
+        [DID_REFUND, DID_REFUND, CANCEL],
+        case(REFUND, expected("email"), forbid_other_side_effects=True),
+        [("wrong_count", 1), ("met", 0), ("wrong_tool", 2)],
+        id="a repeat stands in last",
     ),
     pytest.param([EMAIL], case(REFUND), [("wrong_count", None)], id="an unrelated side effect is no wrong tool"),
     pytest.param([FAILED_REFUND, DID_REFUND], case(REFUND, count="succeeded"), [("met", 1)], id="failed calls left out"),
     pytest.param([FAILED_REFUND], case(REFUND, count="succeeded"), [("wrong_count", None)], id="only a failed call"),
     pytest.param([FAILED_REFUND], case(REFUND), [("met", 0)], id="failed calls count otherwise"),
     pytest.param(
-        [call("refund", ARGS, output=None)], case(REFUND, count="succeeded"),
-        [("met", 0), ("unchecked", 0)], id="an outcome nobody recorded",
+        [call("refund", ARGS, output=None)],
+        case(REFUND, count="succeeded"),
+        [("met", 0), ("unchecked", 0)],
+        id="an outcome nobody recorded",
     ),
     pytest.param([LOOKUP], case(expected("lookup", {"order_id": "O1"})), [("met", 0)], id="an expected read"),
     pytest.param([], case(expected("lookup", {"order_id": "O1"})), [("wrong_count", None)], id="an expected read is missing"),
     pytest.param(
-        [], case(expected("lookup", {"order_id": "O1"}), forbid_other_side_effects=True),
-        [("wrong_count", None)], id="an expected read is missing, forbidding",
+        [],
+        case(expected("lookup", {"order_id": "O1"}), forbid_other_side_effects=True),
+        [("wrong_count", None)],
+        id="an expected read is missing, forbidding",
     ),
     pytest.param([LOOKUP, LOOKUP], case(expected("lookup", {"order_id": "O1"})), [("met", 0)], id="further reads are free"),
-    pytest.param([call("lookup", {"order_id": "O2"})], case(expected("lookup", {"order_id": "O1"})), [("wrong_argument", 0)], id="a read of something else"),
-    pytest.param([call("lookup", {"order_id": "O2"}), LOOKUP], case(expected("lookup", {"order_id": "O1"})), [("met", 1)], id="the read that fits answers"),
+    pytest.param(
+        [call("lookup", {"order_id": "O2"})],
+        case(expected("lookup", {"order_id": "O1"})),
+        [("wrong_argument", 0)],
+        id="a read of something else",
+    ),
+    pytest.param(
+        [call("lookup", {"order_id": "O2"}), LOOKUP],
+        case(expected("lookup", {"order_id": "O1"})),
+        [("met", 1)],
+        id="the read that fits answers",
+    ),
 ]
 
 
@@ -88,19 +115,42 @@ VALUES = [
     pytest.param('{"order_id":"O1","cents":true}', expected("refund", {"cents": 1}), [("type", "cents")], id="true for 1"),
     pytest.param('{"order_id":"O1","cents":4200}', expected("refund", ARGS, cents="number"), [], id="a number may be an int"),
     pytest.param('{"order_id":"O1","cents":4200.0}', expected("refund", ARGS, cents="number"), [], id="a number may be a float"),
-    pytest.param('{"order_id":"O1","cents":4200}', expected("refund", ARGS, cents="float"), [("type", "cents")], id="int for float"),
+    pytest.param(
+        '{"order_id":"O1","cents":4200}', expected("refund", ARGS, cents="float"), [("type", "cents")], id="int for float"
+    ),
     pytest.param('{"order_id":"O1","cents":null}', REFUND, [("value", "cents"), ("type", "cents")], id="null"),
-    pytest.param('{"cents":4200}', expected("refund", {"cents": 4200}), [("required", "order_id")], id="a required parameter is missing"),
+    pytest.param(
+        '{"cents":4200}', expected("refund", {"cents": 4200}), [("required", "order_id")], id="a required parameter is missing"
+    ),
     pytest.param('{"order_id":"O1"}', REFUND, [("value", "cents"), ("required", "cents")], id="a named one is missing"),
-    pytest.param('{"order_id":"O1","cents":1}', expected("refund", {}, note="str"), [("type", "note")], id="a type-only one is missing"),
+    pytest.param(
+        '{"order_id":"O1","cents":1}', expected("refund", {}, note="str"), [("type", "note")], id="a type-only one is missing"
+    ),
     pytest.param('{"order_id":"O1","cents":1,"note":"x"}', expected("refund", {}, note="str"), [], id="a type-only one"),
-    pytest.param('{"order_id":"O1","cents":1,"note":7}', expected("refund", {}, note="str"), [("type", "note")], id="a type-only one of another type"),
+    pytest.param(
+        '{"order_id":"O1","cents":1,"note":7}',
+        expected("refund", {}, note="str"),
+        [("type", "note")],
+        id="a type-only one of another type",
+    ),
     pytest.param('{"order_id":"O1","cents":1,"cents":4200}', REFUND, [], id="of duplicate keys the last one counts"),
     pytest.param('{"order_id":"O1","cents":42', REFUND, [("value", None)], id="no JSON"),
     pytest.param('["O1",4200]', REFUND, [("value", None)], id="no object"),
-    pytest.param("", REFUND, [("value", "order_id"), ("value", "cents"), ("required", "order_id"), ("required", "cents")], id="blank"),
-    pytest.param('{"order_id":"O1","cents":1,"note":[1,{"a":2.0}]}', expected("refund", {"note": [1, {"a": 2}]}), [("type", "note")], id="a type deep inside"),
-    pytest.param('{"order_id":"O1","cents":99999999999999999999}', expected("refund", {"cents": 10**20}), [("value", "cents")], id="exact at any size"),
+    pytest.param(
+        "", REFUND, [("value", "order_id"), ("value", "cents"), ("required", "order_id"), ("required", "cents")], id="blank"
+    ),
+    pytest.param(
+        '{"order_id":"O1","cents":1,"note":[1,{"a":2.0}]}',
+        expected("refund", {"note": [1, {"a": 2}]}),
+        [("type", "note")],
+        id="a type deep inside",
+    ),
+    pytest.param(
+        '{"order_id":"O1","cents":99999999999999999999}',
+        expected("refund", {"cents": 10**20}),
+        [("value", "cents")],
+        id="exact at any size",
+    ),
 ]
 
 
@@ -145,7 +195,11 @@ def test_two_of_one_tool_turned_round_are_out_of_order() -> None:
     """Where only the order is wrong, the order is what fails, not the values."""
     first, second = expected("cancel", {"order_id": "O1"}), expected("cancel", {"order_id": "O2"})
     calls = [call("cancel", {"order_id": "O2"}), call("cancel", {"order_id": "O1"})]
-    assert [verdict for verdict, _ in verdicts(check(view(calls, case(first, second, ordered=True))))] == ["met", "met", "wrong_order"]
+    assert [verdict for verdict, _ in verdicts(check(view(calls, case(first, second, ordered=True))))] == [
+        "met",
+        "met",
+        "wrong_order",
+    ]
 
 
 def test_the_fewest_claims_fail() -> None:
@@ -186,12 +240,26 @@ def test_absent_arguments_are_unchecked_and_score_nothing() -> None:
     ("calls", "made", "words"),
     [
         pytest.param([DID_REFUND, DID_REFUND], case(REFUND), ["Expected 1", "found 2", "loop", "prompt"], id="count"),
-        pytest.param([CANCEL], case(REFUND, forbid_other_side_effects=True), ["Expected refund", "cancel instead", "descriptions"], id="tool"),
-        pytest.param([call("refund", {**ARGS, "cents": 42})], case(REFUND), ["4200", "emitted 42.", "context", "prompt"], id="value"),
-        pytest.param([call("refund", '{"order_id":"O1","cents":4200.0}')], case(REFUND), ["as int", "4200.0 (float)", "schema", "description"], id="type"),
+        pytest.param(
+            [CANCEL],
+            case(REFUND, forbid_other_side_effects=True),
+            ["Expected refund", "cancel instead", "descriptions"],
+            id="tool",
+        ),
+        pytest.param(
+            [call("refund", {**ARGS, "cents": 42})], case(REFUND), ["4200", "emitted 42.", "context", "prompt"], id="value"
+        ),
+        pytest.param(
+            [call("refund", '{"order_id":"O1","cents":4200.0}')],
+            case(REFUND),
+            ["as int", "4200.0 (float)", "schema", "description"],
+            id="type",
+        ),
     ],
 )
-def test_a_reason_says_what_was_expected_emitted_and_where_to_look(calls: list[dict[str, Any]], made: Case, words: list[str]) -> None:
+def test_a_reason_says_what_was_expected_emitted_and_where_to_look(
+    calls: list[dict[str, Any]], made: Case, words: list[str]
+) -> None:
     """Each claim's reason names both sides and its own cause."""
     (finding,) = _failing(calls, made)
     assert all(word in finding.reason for word in words), finding.reason
@@ -256,19 +324,42 @@ def test_many_equal_side_effects_are_all_found(size: int) -> None:
 
 
 CALLS = st.lists(
-    st.sampled_from([DID_REFUND, FAILED_REFUND, CANCEL, EMAIL, LOOKUP, call("refund", {**ARGS, "cents": 1}), call("rocket"), call("refund", "{")]),
+    st.sampled_from(
+        [
+            DID_REFUND,
+            FAILED_REFUND,
+            CANCEL,
+            EMAIL,
+            LOOKUP,
+            call("refund", {**ARGS, "cents": 1}),
+            call("rocket"),
+            call("refund", "{"),
+        ]
+    ),
     max_size=6,
 )
 CASES = st.builds(
     lambda calls, **more: case(*calls, forbid_other_side_effects=True, **more),
-    st.lists(st.sampled_from([REFUND, expected("refund", {"order_id": "O1"}), expected("email", {"to": "a@b.c"}), expected("cancel", {"order_id": "O1"})]), max_size=3),
+    st.lists(
+        st.sampled_from(
+            [
+                REFUND,
+                expected("refund", {"order_id": "O1"}),
+                expected("email", {"to": "a@b.c"}),
+                expected("cancel", {"order_id": "O1"}),
+            ]
+        ),
+        max_size=3,
+    ),
     count=st.sampled_from(["all", "succeeded"]),
     ordered=st.just(value=False),
 )
 
 
 @given(CALLS, CALLS, CASES)
-def test_adding_calls_never_removes_a_side_effect_finding(calls: list[dict[str, Any]], more: list[dict[str, Any]], made: Case) -> None:
+def test_adding_calls_never_removes_a_side_effect_finding(
+    calls: list[dict[str, Any]], more: list[dict[str, Any]], made: Case
+) -> None:
     """What was an unexpected side effect stays one, whatever is called afterwards."""
     before, after = _unexpected(calls, made), _unexpected(calls + more, made)
     assert before <= after

@@ -46,5 +46,7 @@ def test_no_good_run_is_blocked(name: str) -> None:
     good = [report for reward, report in zip(rewards, reports, strict=True) if reward]
     assert len(good) == 20
     assert [(report.run_id, report.blocking) for report in good if report.blocking] == []
-    reviewed = Counter(result.check for report in good for result in report.results if any(f.disposition == "review" for f in result.findings))
+    reviewed = Counter(
+        result.check for report in good for result in report.results if any(f.disposition == "review" for f in result.findings)
+    )
     assert all(count <= REVIEWED.get(check, 0) for check, count in reviewed.items()), reviewed

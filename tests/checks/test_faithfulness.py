@@ -30,18 +30,14 @@ def run(answer: str | None, *outputs: str, **more: Any) -> Trajectory:
     return Trajectory.model_validate({"id": "r", "final_answer": answer, "steps": steps, **more})
 
 
-def checked(
-    record: Trajectory, said: Mapping[str, Say] | Say, kind: faithfulness.AnswerKind = "factual"
-) -> CheckResult:
+def checked(record: Trajectory, said: Mapping[str, Say] | Say, kind: faithfulness.AnswerKind = "factual") -> CheckResult:
     """The result, with a model that says one thing, or one thing a claim."""
 
     def table(_kind: str, item: Mapping[str, Any]) -> Say:
         return said[item["claim"]] if isinstance(said, Mapping) else said
 
     judge = ScriptedJudge(table)
-    return anyio.run(
-        faithfulness.check, RunView(record, AttestConfig()), Asker(judge, len(record.steps)), kind
-    )
+    return anyio.run(faithfulness.check, RunView(record, AttestConfig()), Asker(judge, len(record.steps)), kind)
 
 
 def only(result: CheckResult) -> Finding:

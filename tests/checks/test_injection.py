@@ -101,7 +101,9 @@ def test_a_large_plain_text_is_scanned_whole() -> None:
     assert findings(run_of('{"price": 12}, ' * 333_333))[0].verdict == "clean"
 
 
-@pytest.mark.parametrize("filler", ["the assistant is kind. ", "\u0438\u0433\u043d\u043e\u0440\u0438\u0440 ", "\\u0069\\u0067 ", "&#105; "])
+@pytest.mark.parametrize(
+    "filler", ["the assistant is kind. ", "\u0438\u0433\u043d\u043e\u0440\u0438\u0440 ", "\\u0069\\u0067 ", "&#105; "]
+)
 def test_what_lies_beyond_the_limits_is_unchecked(filler: str) -> None:
     """A part that was not read is never clean, and head and tail are read."""
     huge = filler * (5_000_000 // len(filler))

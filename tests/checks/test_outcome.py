@@ -58,7 +58,9 @@ def test_order_of_evidence(rule: str, fields: dict[str, Any], is_error: bool | N
     assert (outcome.is_error, outcome.source) == (is_error, source)
 
 
-@pytest.mark.parametrize("fields", [{"error_type": "x", "output": "ok"}, {"exit_code": 1, "output": "ok"}, {"output": '{"error": "x"}'}])
+@pytest.mark.parametrize(
+    "fields", [{"error_type": "x", "output": "ok"}, {"exit_code": 1, "output": "ok"}, {"output": '{"error": "x"}'}]
+)
 def test_text_mode_leaves_out_the_middle_three(fields: dict[str, Any]) -> None:
     """`error_detection: text` asks only the flag and the text."""
     assert decide_outcome(ToolCall.model_validate({"name": "t", **fields}), None, text_only=True).is_error is False

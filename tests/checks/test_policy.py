@@ -198,7 +198,9 @@ def test_what_an_order_needs_may_be_anybodys() -> None:
 
 def test_globs_name_many_tools() -> None:
     """A rule's tool may be a glob."""
-    assert said(graded(rule("call.index == 0", tool="*_order"), call("lookup_order"), call("drop_order"), call())) == [("broken", "fail", 1)]
+    assert said(graded(rule("call.index == 0", tool="*_order"), call("lookup_order"), call("drop_order"), call())) == [
+        ("broken", "fail", 1)
+    ]
 
 
 def test_many_broken_calls_are_counted_not_listed() -> None:

@@ -20,7 +20,9 @@ TOOLS = [
 ]
 
 
-def run_of(arguments: dict[str, Any], *, output: str | None = "nothing", task: str | None = "Help me.", tool: str = "act", **more: Any) -> Trajectory:
+def run_of(
+    arguments: dict[str, Any], *, output: str | None = "nothing", task: str | None = "Help me.", tool: str = "act", **more: Any
+) -> Trajectory:
     """Build a run that reads one output and then acts."""
     calls = [ToolCall(name="read", arguments={}, output=output), ToolCall(name=tool, arguments=arguments, output="ok")]
     return Trajectory(task=task, tools=TOOLS, steps=[Step(tool_call=call) for call in calls], **more)
@@ -64,7 +66,9 @@ def test_a_value_is_found_in_other_spellings(value: Any, text: str) -> None:
 def test_an_invented_value_is_ungrounded(value: Any) -> None:
     """A value found nowhere is named with its path, severity warn."""
     found = findings(run_of({"a": {"list": [value]}}, output="order ORD-1 for 17.00 on 2024-05-28, ann@shop.example"))
-    assert [(f.verdict, f.severity, f.metadata["path"], f.evidence) for f in found] == [("ungrounded", "warn", "$.a.list[0]", str(value))]
+    assert [(f.verdict, f.severity, f.metadata["path"], f.evidence) for f in found] == [
+        ("ungrounded", "warn", "$.a.list[0]", str(value))
+    ]
 
 
 @pytest.mark.parametrize(

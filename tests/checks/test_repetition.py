@@ -130,7 +130,13 @@ def test_a_repeat_of_an_earlier_run_names_it() -> None:
 
 def test_only_what_repeats_at_a_cost_is_remembered() -> None:
     """Read-only, undeclared, idempotent, repeatable and refused calls leave no memory."""
-    tools = [REFUND, LOOKUP, {"name": "u"}, {**REFUND, "name": "i", "idempotent": True}, {**REFUND, "name": "r", "repeatable": True}]
+    tools = [
+        REFUND,
+        LOOKUP,
+        {"name": "u"},
+        {**REFUND, "name": "i", "idempotent": True},
+        {**REFUND, "name": "r", "repeatable": True},
+    ]
     calls = [call("lookup_order"), call("u"), call("i"), call("r"), call(output=REFUSED), call(output=TIMEOUT)]
     (kept,) = side_effects(view(*calls, tools=tools))
     assert (kept.tool, kept.outcome, kept.step) == ("issue_refund", "unknown", 5)
@@ -213,7 +219,9 @@ RANK = {"warn": 1, "fail": 2}
 
 
 @given(st.lists(CALLS, max_size=8), CALLS, st.integers(0, 8))
-def test_adding_a_call_never_removes_a_side_effect_finding(calls: list[dict[str, Any]], added: dict[str, Any], place: int) -> None:
+def test_adding_a_call_never_removes_a_side_effect_finding(
+    calls: list[dict[str, Any]], added: dict[str, Any], place: int
+) -> None:
     """However a run grows, it has no fewer repeats, and none of them gets milder."""
     tools = [REFUND, LOOKUP, {**KEYED, "name": "keyed"}]
     place = min(place, len(calls))

@@ -36,7 +36,12 @@ MANY_REQUIRED = {"type": "object", "required": [f"q{i}" for i in range(9_000)]}
 WIDE = {"type": "object", "properties": {"l": {"items": {"anyOf": [{"const": i} for i in range(20_000)]}}}}
 TREE = {
     "type": "object",
-    "properties": {"value": {"type": "integer"}, "left": {"$ref": "#"}, "right": {"$ref": "#/$defs/tree"}, "list": {"items": {"$ref": "#node"}}},
+    "properties": {
+        "value": {"type": "integer"},
+        "left": {"$ref": "#"},
+        "right": {"$ref": "#/$defs/tree"},
+        "list": {"items": {"$ref": "#node"}},
+    },
     "$defs": {"tree": {"$ref": "#"}, "node": {"$anchor": "node", "type": "object"}},
 }
 BOMBS: dict[str, tuple[Any, Any]] = {
@@ -67,7 +72,13 @@ def test_a_bomb_ends_in_a_finding(name: str) -> None:
     tool = {"name": "t", "side_effecting": True, "input_schema": schema}
     run = {"tools": [tool], "steps": [{"tool_call": {"name": "t", "arguments_raw": json.dumps(arguments), "output": "ok"}}]}
     done = subprocess.run(
-        [sys.executable, "-c", _GRADE], input=json.dumps(run), capture_output=True, text=True, timeout=SECONDS, check=False, preexec_fn=_limit
+        [sys.executable, "-c", _GRADE],
+        input=json.dumps(run),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        preexec_fn=_limit,
     )
     assert done.returncode == 0, done.stderr[-500:]
     assert set(done.stdout.splitlines()) & {"schema_invalid fail", "unchecked warn"}

@@ -31,9 +31,19 @@ RULES = [
     pytest.param([LOOKUP, EMAIL], needs(), [("needless_call", 0), ("needless_call", 1)], "fp", id="none needed, two made"),
     pytest.param([EMAIL], case(expected("email", {"to": "a"})), [("called", 0)], "tp", id="the tools of the expected calls"),
     pytest.param([], case(expected("email", {"to": "a"})), [("missed_call", None)], "fn", id="an expected tool missed"),
-    pytest.param([LOOKUP], case(forbid_other_side_effects=True), [("not_needed", None)], "tn", id="nothing must happen, reads are free"),
-    pytest.param([LOOKUP, EMAIL], case(forbid_other_side_effects=True), [("needless_call", 1)], "fp", id="nothing must happen, something did"),
-    pytest.param([LOOKUP], case(forbid_other_side_effects=True, should_call=["lookup"]), [("called", 0)], "tp", id="should_call wins"),
+    pytest.param(
+        [LOOKUP], case(forbid_other_side_effects=True), [("not_needed", None)], "tn", id="nothing must happen, reads are free"
+    ),
+    pytest.param(
+        [LOOKUP, EMAIL],
+        case(forbid_other_side_effects=True),
+        [("needless_call", 1)],
+        "fp",
+        id="nothing must happen, something did",
+    ),
+    pytest.param(
+        [LOOKUP], case(forbid_other_side_effects=True, should_call=["lookup"]), [("called", 0)], "tp", id="should_call wins"
+    ),
 ]
 
 
@@ -46,7 +56,9 @@ def test_what_follows(calls: list[dict[str, Any]], made: Case, found: list[tuple
     assert result.metadata["outcome"] == outcome
 
 
-@pytest.mark.parametrize(("calls", "made", "verdict"), [([], needs("lookup"), "block"), ([LOOKUP], needs(), "review"), ([], needs(), "pass")])
+@pytest.mark.parametrize(
+    ("calls", "made", "verdict"), [([], needs("lookup"), "block"), ([LOOKUP], needs(), "review"), ([], needs(), "pass")]
+)
 def test_dispositions(calls: list[dict[str, Any]], made: Case, verdict: str) -> None:
     """A missed call blocks; a needless one goes to review."""
     result = check(view(calls, made))
@@ -63,7 +75,9 @@ def test_a_case_that_says_nothing_of_calls() -> None:
 def test_a_case_that_is_not_loaded_is_unchecked() -> None:
     """A run that names an unknown case is unchecked where cases are loaded."""
     known = view([LOOKUP], needs("lookup"))
-    assert verdicts(check(type(known)(known.run.model_copy(update={"case_id": "x"}), known.config, None))) == [("unchecked", None)]
+    assert verdicts(check(type(known)(known.run.model_copy(update={"case_id": "x"}), known.config, None))) == [
+        ("unchecked", None)
+    ]
 
 
 def test_an_incomplete_run_says_that_the_call_may_be_lost() -> None:

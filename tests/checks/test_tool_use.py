@@ -155,7 +155,12 @@ def test_readings_of_the_answer(answer: Any, severity: str, verdict: str) -> Non
 def test_tool_choice() -> None:
     """A poor choice is incorrect; a choice that couldn't be judged is unchecked; an error comes before both."""
     steps = [call("a"), call("a"), call("a"), call("b", "Error: x")]
-    readings = {0: Reading(appropriate=True), 1: Reading(appropriate=False), 2: Reading(choice_failed=True), 3: Reading(appropriate=False)}
+    readings = {
+        0: Reading(appropriate=True),
+        1: Reading(appropriate=False),
+        2: Reading(choice_failed=True),
+        3: Reading(appropriate=False),
+    }
     findings = grade(run(*steps), readings).findings
     assert [f.verdict for f in findings] == ["correct", "incorrect", "unchecked", "error_silent"]
     assert [f.metadata["appropriate"] for f in findings] == [True, False, None, False]

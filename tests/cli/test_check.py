@@ -131,9 +131,7 @@ def test_bad_file_beside_a_good_one(tmp_path: Path, content: bytes, said: str) -
     assert second == f"{tmp_path / 'none.json'}: cannot be read: No such file or directory"
 
 
-def test_huge_line_and_huge_file(
-    file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_huge_line_and_huge_file(file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is larger than the limits is named with the limit, never read whole; the rest is reported."""
     monkeypatch.setattr("attest_otel.read.files.MAX_LINE_BYTES", 1_000)
     monkeypatch.setattr("attest_otel.read.files.MAX_DOCUMENT_BYTES", 2_000)
@@ -143,10 +141,7 @@ def test_huge_line_and_huge_file(
     assert result.stderr == f"{path}:2: the line is longer than 1000 bytes\n"
     whole = tmp_path / "whole.json"
     whole.write_text(json.dumps({"task": ["x" * 50] * 100}, indent=1))
-    assert (
-        run("check", whole).stderr
-        == f"{whole}: the document is larger than 2000 bytes; write one run a line\n"
-    )
+    assert run("check", whole).stderr == f"{whole}: the document is larger than 2000 bytes; write one run a line\n"
 
 
 def test_only_the_named_checks_run(file: Callable[..., Path]) -> None:
@@ -190,9 +185,7 @@ def test_config_with_an_unknown_key(file: Callable[..., Path], tmp_path: Path) -
     assert result.stderr == f"attest-otel: {config}: agents.a.alowed_tools: unknown field\n"
 
 
-def test_config_from_the_environment(
-    file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_config_from_the_environment(file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ATTEST_CONFIG names the settings where --config doesn't."""
     (tmp_path / "attest.yaml").write_text('agents: {"*": {allowed_tools: []}}')
     monkeypatch.setenv("ATTEST_CONFIG", str(tmp_path / "attest.yaml"))
@@ -208,10 +201,7 @@ def test_cases_for_every_agent(file: Callable[..., Path], tmp_path: Path) -> Non
         "- {case_id: c, expect_tool_calls: [{name: look}], forbid_other_side_effects: true}\n- {case_id: d, should_call: [find]}"
     )
     path = file({**PASSED, "case_id": "c"})
-    assert (
-        "expectations"
-        in reports(run("check", path, "--cases", cases, "--format", "json").stdout)[0]["scores"]
-    )
+    assert "expectations" in reports(run("check", path, "--cases", cases, "--format", "json").stdout)[0]["scores"]
     broken = run("check", file({**PASSED, "case_id": "d"}), "--cases", cases)
     assert broken.exit_code == 2
     assert "case 'd': should_call[0]: unknown tool 'find'" in broken.stderr
@@ -243,8 +233,7 @@ def test_real_runs_are_all_reported(name: str) -> None:
     assert len(reports(result.stdout)) == 40
     assert result.stderr == ""
     cases = [
-        line.split('"case_id": "')[1].split('"')[0]
-        for line in (TAUBENCH / "runs.jsonl").read_text(encoding="utf-8").splitlines()
+        line.split('"case_id": "')[1].split('"')[0] for line in (TAUBENCH / "runs.jsonl").read_text(encoding="utf-8").splitlines()
     ]
     if name == "runs.jsonl":
         assert [r["case_id"] for r in reports(result.stdout)] == cases

@@ -62,9 +62,7 @@ def test_stats_of_two() -> None:
     assert json.loads(run("stats", "90", "100", "10", "100").stdout)["data"]["difference_is_real"] is True
 
 
-@pytest.mark.parametrize(
-    "counts", [(), ("1",), ("1", "2", "3"), ("51", "50"), ("-1", "50"), ("1", "0"), ("a", "b")]
-)
+@pytest.mark.parametrize("counts", [(), ("1",), ("1", "2", "3"), ("51", "50"), ("-1", "50"), ("1", "0"), ("a", "b")])
 def test_stats_of_what_is_no_count(counts: tuple[str, ...]) -> None:
     """Counts that can't be are told, and cost the code 2."""
     result = run("stats", "--", *counts)
@@ -112,9 +110,7 @@ def test_metrics_of_the_example() -> None:
     """The batch numbers of nine recorded tasks are the lesson's."""
     result = run("metrics", RUNS / "docent.jsonl", "--cases", RUNS / "docent_cases.yaml", "--format", "json")
     data = json.loads(result.stdout)["data"]
-    assert {
-        name: data[name] for name in ("accuracy", "precision", "recall", "argument_validity", "query_quality")
-    } == {
+    assert {name: data[name] for name in ("accuracy", "precision", "recall", "argument_validity", "query_quality")} == {
         "accuracy": 0.778,
         "precision": 0.857,
         "recall": 0.857,
@@ -122,10 +118,7 @@ def test_metrics_of_the_example() -> None:
         "query_quality": 0.571,
     }
     assert (data["tp"], data["tn"], data["fp"], data["fn"], len(data["runs"])) == (6, 1, 1, 1, 9)
-    assert (
-        "TP=6 TN=1 FP=1 FN=1"
-        in run("metrics", RUNS / "docent.jsonl", "--cases", RUNS / "docent_cases.yaml").stdout
-    )
+    assert "TP=6 TN=1 FP=1 FN=1" in run("metrics", RUNS / "docent.jsonl", "--cases", RUNS / "docent_cases.yaml").stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -29,9 +29,7 @@ def on_a_terminal(*arguments: str | Path, columns: int = 80, **environment: str)
     """Return what a command writes when its outputs are a terminal."""
     leader, follower = pty.openpty()
     variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **environment}
-    running = subprocess.Popen(
-        [COMMAND, *map(str, arguments)], stdin=follower, stdout=follower, stderr=follower, env=variables
-    )
+    running = subprocess.Popen([COMMAND, *map(str, arguments)], stdin=follower, stdout=follower, stderr=follower, env=variables)
     os.close(follower)
     written = b""
     ends = time.monotonic() + SECONDS
@@ -82,9 +80,7 @@ def test_progress_bar_only_on_a_terminal(tmp_path: Path) -> None:
 def test_reader_that_went_away(tmp_path: Path, output: str) -> None:
     """A closed pipe ends the command without a word, with a code that is neither a verdict nor bad input."""
     path = write_runs(tmp_path / "r.jsonl", *[BLOCKED] * 2_000)
-    running = subprocess.Popen(
-        [COMMAND, "check", path, "--format", output], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    running = subprocess.Popen([COMMAND, "check", path, "--format", output], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout is not None
     running.stdout.read(10)
     running.stdout.close()
@@ -153,11 +149,8 @@ def test_endpoint_that_nobody_listens_on(protocol: str) -> None:
 
 def test_unknown_protocol_is_told() -> None:
     """A protocol that doesn't exist is named with those that do, before anything runs."""
-    done = process(
-        "demo", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_EXPORTER_OTLP_PROTOCOL="carrier-pigeon"
-    )
+    done = process("demo", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_EXPORTER_OTLP_PROTOCOL="carrier-pigeon")
     assert (done.returncode, done.stdout) == (2, b"")
     assert (
-        done.stderr
-        == b"attest-otel: OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: expected http/protobuf or grpc, got 'carrier-pigeon'\n"
+        done.stderr == b"attest-otel: OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: expected http/protobuf or grpc, got 'carrier-pigeon'\n"
     )

@@ -145,9 +145,7 @@ def _try_again(fetch: Callable[[], None]) -> None:
     return fetch()
 
 
-def _run(
-    command: Sequence[str], directory: Path, timeout_seconds: float, progress: str | None = None
-) -> None:
+def _run(command: Sequence[str], directory: Path, timeout_seconds: float, progress: str | None = None) -> None:
     environment = {**os.environ, "CGO_ENABLED": "0"}
     deadline = time.monotonic() + timeout_seconds
     with (

@@ -47,9 +47,7 @@ class GoPart:
     def key(self) -> str:
         """Hash of the manifest, the flags and the platform."""
         digest = hashlib.sha256(repr((self.package, GO_BUILD_FLAGS, _platform())).encode())
-        for path in sorted(
-            (self.directory / "go.mod", self.directory / "go.sum", *self.directory.glob("*.go"))
-        ):
+        for path in sorted((self.directory / "go.mod", self.directory / "go.sum", *self.directory.glob("*.go"))):
             digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
         return digest.hexdigest()[:12]
 
@@ -80,11 +78,7 @@ class DebianPart:
 
     def missing_tools(self) -> list[str]:
         """What this machine lacks to fetch it, each with how to get it."""
-        return [
-            f"{tool} is not on the PATH: use Debian or Ubuntu"
-            for tool in ("apt-get", "dpkg-deb")
-            if not shutil.which(tool)
-        ]
+        return [f"{tool} is not on the PATH: use Debian or Ubuntu" for tool in ("apt-get", "dpkg-deb") if not shutil.which(tool)]
 
 
 Part = GoPart | DebianPart

@@ -220,9 +220,7 @@ def _process(service: Service, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {"PATH": os.defpath, "HOME": str(home), **service.environment}
     with (
         _log(service, home).open("wb") as log,
-        subprocess.Popen(
-            service.command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        ) as process,
+        subprocess.Popen(service.command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
     ):
         try:
             yield process
@@ -238,9 +236,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def _wait_until_ready(
-    service: Service, process: subprocess.Popen[bytes], home: Path, deadline: float
-) -> None:
+def _wait_until_ready(service: Service, process: subprocess.Popen[bytes], home: Path, deadline: float) -> None:
     while not answers(service.ready_url):
         log = _log(service, home)
         if process.poll() is not None:

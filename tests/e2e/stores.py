@@ -45,9 +45,7 @@ class StoredTrace:
     def named(self, name: str) -> StoredSpan:
         """The one span of that name; AssertionError, with the names there are, if it is not exactly one."""
         found = [span for span in self.spans if span.name == name]
-        assert len(found) == 1, (
-            f"{len(found)} spans named {name!r} among {[span.name for span in self.spans]}"
-        )
+        assert len(found) == 1, f"{len(found)} spans named {name!r} among {[span.name for span in self.spans]}"
         return found[0]
 
 
@@ -76,9 +74,7 @@ def wait_for_value(stack: Stack, promql: str, value: float) -> None:
 
     def explain() -> str:
         series = query_prometheus(stack, '{__name__=~"attest.*"}')
-        return (
-            f"{promql} gives {query_prometheus(stack, promql)}, not {value}; series: {series}\n{stack.logs()}"
-        )
+        return f"{promql} gives {query_prometheus(stack, promql)}, not {value}; series: {series}\n{stack.logs()}"
 
     eventually(look, explain)
 

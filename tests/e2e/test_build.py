@@ -45,9 +45,7 @@ def test_a_changed_manifest_is_another_part(part: parts.GoPart, file: str) -> No
 def test_versions_come_from_the_manifests() -> None:
     """The names of the cached folders say what is in them."""
     assert re.fullmatch(r"v1\.\d+\.\d+", parts.JAEGER.version)
-    assert f'"{parts.COLLECTOR.version[1:]}"' in (parts.COLLECTOR.directory / "main.go").read_text(
-        encoding="utf-8"
-    )
+    assert f'"{parts.COLLECTOR.version[1:]}"' in (parts.COLLECTOR.directory / "main.go").read_text(encoding="utf-8")
 
 
 def test_the_collector_modules_are_of_one_release() -> None:
@@ -112,10 +110,7 @@ def test_a_built_part_is_not_built_again(cache: Path, part: parts.GoPart) -> Non
 def test_an_unknown_part_is_refused(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A mistyped name is answered with the names there are."""
     assert build.main(["jeager"]) == 1
-    assert (
-        "no such part: jeager; there are prometheus, alertmanager, attest-otelcol, jaeger"
-        in capsys.readouterr().out
-    )
+    assert "no such part: jeager; there are prometheus, alertmanager, attest-otelcol, jaeger" in capsys.readouterr().out
 
 
 def test_free_ports_are_distinct() -> None:

@@ -118,9 +118,7 @@ def test_the_block_is_counted(stack: Stack, demo: Demo, trace: StoredTrace) -> N
 def _environment(stack: Stack, service: str, protocol: str) -> Mapping[str, str]:
     """The caller's environment without its own telemetry settings, pointed at the stack."""
     endpoint = stack.otlp_grpc_endpoint if protocol == "grpc" else stack.otlp_http_endpoint
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "ATTEST_"))
-    }
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "ATTEST_"))}
     return inherited | {
         "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
         "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,

@@ -33,7 +33,9 @@ from tests.e2e.stores import find_trace, query_prometheus, wait_for_value
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 # Duplicate keys, an exponent, an escape, 19 digits, order and spacing: what a re-serialisation anywhere would lose.
-ARGUMENTS = '{"order_id":"ORD-448192",  "amount_cents": 42, "amount_cents":4.2e1, "note":"caf\\u00e9 ☕", "id": 9007199254740993001}'
+ARGUMENTS = (
+    '{"order_id":"ORD-448192",  "amount_cents": 42, "amount_cents":4.2e1, "note":"caf\\u00e9 ☕", "id": 9007199254740993001}'
+)
 
 INSTANCE = "instance-1"
 
@@ -90,9 +92,7 @@ def test_a_trace_is_found_by_its_verdict(stack: Stack, service: str, exporter: S
     }
 
 
-def test_a_counter_arrives_under_its_prometheus_name(
-    stack: Stack, service: str, meters: MeterProvider
-) -> None:
+def test_a_counter_arrives_under_its_prometheus_name(stack: Stack, service: str, meters: MeterProvider) -> None:
     """attest.runs in {run} is attest_runs_total, and attest.verdict is the label attest_verdict."""
     _runs(meters).add(1, {"attest.verdict": "block", "gen_ai.agent.name": "refund-agent"})
     meters.force_flush()
@@ -109,9 +109,7 @@ def test_a_counter_arrives_under_its_prometheus_name(
     }
 
 
-def test_a_counter_born_at_zero_shows_its_first_increase(
-    stack: Stack, service: str, meters: MeterProvider
-) -> None:
+def test_a_counter_born_at_zero_shows_its_first_increase(stack: Stack, service: str, meters: MeterProvider) -> None:
     """A series that starts at 0 exists before the first block, so that an increase can be seen at all."""
     attributes = {"attest.verdict": "block", "gen_ai.agent.name": "refund-agent"}
     selector = f'attest_runs_total{{attest_verdict="block", job="{service}"}}'
@@ -163,9 +161,7 @@ def test_prometheus_watches_the_collector(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("taken_name", ["collector_grpc", "jaeger_otlp", "prometheus"])
-def test_a_taken_port_is_replaced(
-    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_name: str
-) -> None:
+def test_a_taken_port_is_replaced(stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_name: str) -> None:
     """When somebody takes a chosen port before the process does, the stack starts again with others."""
     with socket.create_server((harness.HOST, 0)) as taken:
         choices = [harness.free_ports(len(harness.PORT_NAMES)) for _ in range(2)]
@@ -206,9 +202,7 @@ def _send_handmade_trace(service: str, exporter: SpanExporter) -> None:
 
 
 def _meter_provider(stack: Stack, service: str, temporality: AggregationTemporality) -> MeterProvider:
-    exporter = OTLPMetricExporter(
-        endpoint=f"{stack.otlp_http_endpoint}/v1/metrics", preferred_temporality={Counter: temporality}
-    )
+    exporter = OTLPMetricExporter(endpoint=f"{stack.otlp_http_endpoint}/v1/metrics", preferred_temporality={Counter: temporality})
     reader = PeriodicExportingMetricReader(exporter, export_interval_millis=3_600_000)
     return MeterProvider(metric_readers=[reader], resource=_resource(service))
 

@@ -32,9 +32,7 @@ def test_a_process_that_ends_early_is_quoted(tmp_path: Path, complaint: str, err
 def test_a_process_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for readiness has an end, and the error names what was asked."""
     monkeypatch.setattr(harness, "READY_TIMEOUT_SECONDS", 0.0)
-    service = Service(
-        "silent", [sys.executable, "-c", "import time; time.sleep(60)"], {}, f"http://{HOST}:1/"
-    )
+    service = Service("silent", [sys.executable, "-c", "import time; time.sleep(60)"], {}, f"http://{HOST}:1/")
     with (
         ExitStack() as processes,
         pytest.raises(StackError, match=r"silent: http://127\.0\.0\.1:1/ was not ready"),

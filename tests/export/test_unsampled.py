@@ -139,7 +139,18 @@ def test_a_kept_span_is_the_span() -> None:
         assert sent.context.trace_flags.sampled
         assert (sent.context.trace_id, sent.context.span_id) == (was.context.trace_id, was.context.span_id)
         assert sent.dropped_attributes == was.dropped_attributes > 0
-        for name in ("attributes", "events", "links", "status", "start_time", "end_time", "resource", "instrumentation_scope", "kind", "parent"):
+        for name in (
+            "attributes",
+            "events",
+            "links",
+            "status",
+            "start_time",
+            "end_time",
+            "resource",
+            "instrumentation_scope",
+            "kind",
+            "parent",
+        ):
             assert getattr(sent, name) == getattr(was, name), name
 
 

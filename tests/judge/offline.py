@@ -62,9 +62,7 @@ class StillTime:
         self.now += seconds
 
 
-def judge_at(
-    base_url: str, time: StillTime | None = None, *, jitter: float = 1.0, **settings: Any
-) -> AnthropicJudge:
+def judge_at(base_url: str, time: StillTime | None = None, *, jitter: float = 1.0, **settings: Any) -> AnthropicJudge:
     """The real judge on a server of the test's, in a time of the test's."""
     time = time or StillTime()
     config = JudgeConfig.model_validate({"base_url": base_url, **settings})

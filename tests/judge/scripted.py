@@ -21,9 +21,7 @@ class ScriptedJudge:
         self.questions: list[Question] = []
         self.suspicious: list[bool] = []
 
-    def session(
-        self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False
-    ) -> ScriptedJudge:
+    def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> ScriptedJudge:
         """Itself: one budget for all."""
         self.suspicious.append(suspicious)
         return self
@@ -58,9 +56,7 @@ class ObedientJudge(ScriptedJudge):
             .get("enum", ["none"])
         )
         ordered = [
-            word
-            for word in self.ORDER.findall(question.user + _decoded(question.user))
-            if word in answers or word == "none"
+            word for word in self.ORDER.findall(question.user + _decoded(question.user)) if word in answers or word == "none"
         ]
         if not ordered:
             return honest
@@ -73,9 +69,7 @@ class ObedientJudge(ScriptedJudge):
 class SilentJudge(ScriptedJudge):
     """Answers nothing, for a reason."""
 
-    def __init__(
-        self, skipped: str = "the budget of 0 calls a run is used up", limit: str = "budget"
-    ) -> None:
+    def __init__(self, skipped: str = "the budget of 0 calls a run is used up", limit: str = "budget") -> None:
         super().__init__(lambda _kind, _item: "")
         self.answer = Answer(None, skipped, limit)
 

@@ -59,17 +59,13 @@ async def test_what_is_sent() -> None:
         "temperature": 0,
     }
     assert request.headers["anthropic-version"] == "2023-06-01"
-    assert answers == [
-        Answer({"answer": "yes"}, metadata={"model": DEFAULT_MODEL, "input_tokens": 10, "output_tokens": 10})
-    ]
+    assert answers == [Answer({"answer": "yes"}, metadata={"model": DEFAULT_MODEL, "input_tokens": 10, "output_tokens": 10})]
 
 
 async def test_a_model_that_refuses_temperature_is_asked_without_from_then_on() -> None:
     """Once more without, at once; then never with. It thinks by itself, so it gets room for that."""
     time = StillTime()
-    answers, server = await asked(
-        [REFUSES_TEMPERATURE, YES, NO], question("a"), question("b"), time=time, max_retries=0
-    )
+    answers, server = await asked([REFUSES_TEMPERATURE, YES, NO], question("a"), question("b"), time=time, max_retries=0)
     assert [answer.value for answer in answers] == [{"answer": "yes"}, {"answer": "no"}]
     sent = [request.json or {} for request in server.requests]
     assert ["temperature" in one for one in sent] == [True, False, False]
@@ -115,9 +111,7 @@ async def test_an_answer_off_the_menu_is_none_and_is_final(reply: Reply, why: st
 
 async def test_thoughts_before_the_answer_are_passed_over() -> None:
     """A model that thinks answers all the same."""
-    answers, _ = await asked(
-        [Reply([RawBlock('{"type":"thinking","thinking":"hm","signature":"s"}'), Text(NO)])]
-    )
+    answers, _ = await asked([Reply([RawBlock('{"type":"thinking","thinking":"hm","signature":"s"}'), Text(NO)])])
     assert answers[0].value == {"answer": "no"}
 
 
@@ -207,9 +201,7 @@ async def test_retry_after_is_respected() -> None:
 async def test_waiting_never_exceeds_the_time_limit() -> None:
     """Where the server asks for more than is left, the question ends at once and says so."""
     time = StillTime()
-    answers, server = await asked(
-        [Failure(429, headers={"retry-after": "31"}), YES], time=time, timeout_seconds=30
-    )
+    answers, server = await asked([Failure(429, headers={"retry-after": "31"}), YES], time=time, timeout_seconds=30)
     assert answers == [
         Answer(
             None,
@@ -228,9 +220,7 @@ async def test_the_server_s_pause_holds_for_every_question() -> None:
         judge = judge_at(server.base_url, time, timeout_seconds=30)
         await judge.session("r1").ask(question("a"))
         late = await judge.session("r2").ask(question("b"))
-        assert late == Answer(
-            None, "the grading model's API asked to wait longer than the limit of 30 s", "rate"
-        )
+        assert late == Answer(None, "the grading model's API asked to wait longer than the limit of 30 s", "rate")
         time.now += 11
         assert (await judge.session("r2").ask(question("b"))).value == {"answer": "yes"}
         await judge.aclose()
@@ -249,9 +239,7 @@ async def test_a_pause_is_believed_for_a_minute_at_most() -> None:
         await judge.aclose()
 
 
-@pytest.mark.parametrize(
-    "wire", [Wire(delay_seconds=60), Wire(pause_seconds=60, chunk_bytes=10)], ids=["silent", "slow_body"]
-)
+@pytest.mark.parametrize("wire", [Wire(delay_seconds=60), Wire(pause_seconds=60, chunk_bytes=10)], ids=["silent", "slow_body"])
 async def test_the_time_limit(wire: Wire) -> None:
     """A server that doesn't answer in time, or never ends its answer, is left."""
     answers, server = await asked([Reply(YES, wire=wire), YES], timeout_seconds=0.3)
@@ -262,17 +250,13 @@ async def test_the_time_limit(wire: Wire) -> None:
 async def test_a_body_without_end_is_not_read_to_its_end() -> None:
     """A response of many megabytes is refused."""
     answers, _ = await asked([RawReply(b" " * (MAX_BODY_BYTES + 100_000))])
-    assert answers == [
-        Answer(None, f"the grading model's response has more than {MAX_BODY_BYTES} bytes", "error")
-    ]
+    assert answers == [Answer(None, f"the grading model's response has more than {MAX_BODY_BYTES} bytes", "error")]
 
 
 async def test_redirects_are_not_followed() -> None:
     """Another host gets neither the question nor the key."""
     with MessagesServer([YES]) as other:
-        answers, _ = await asked(
-            [RawReply("", status=307, headers={"location": f"{other.base_url}/v1/messages"})]
-        )
+        answers, _ = await asked([RawReply("", status=307, headers={"location": f"{other.base_url}/v1/messages"})])
         assert answers[0].value is None
         assert other.requests == []
 
@@ -282,18 +266,14 @@ async def test_a_key_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("HOME", "/nonexistent")
     answers, server = await asked([YES])
-    assert answers == [
-        Answer(None, "there is no API key for the grading model: ANTHROPIC_API_KEY is not set", "no_model")
-    ]
+    assert answers == [Answer(None, "there is no API key for the grading model: ANTHROPIC_API_KEY is not set", "no_model")]
     assert server.requests == []
 
 
 async def test_a_schema_that_the_api_cannot_take() -> None:
     """A fault in a question is that question's answer."""
     one = question()
-    answers, _ = await asked(
-        [YES], Question(one.kind, one.prompt_version, one.system, one.user, {"not": {}}, "k")
-    )
+    answers, _ = await asked([YES], Question(one.kind, one.prompt_version, one.system, one.user, {"not": {}}, "k"))
     assert answers[0].value is None
     assert answers[0].limit == "error"
 

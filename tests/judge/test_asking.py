@@ -138,19 +138,14 @@ def test_each_prompt_knows_its_control(prompt: Any) -> None:
 
 def test_a_new_wording_is_a_new_version() -> None:
     """One word more changes the version."""
-    assert (
-        type(ROLE)(ROLE.kind, ROLE.task + " Please.", ROLE.answers, ROLE.control, ROLE.control_answer).version
-        != ROLE.version
-    )
+    assert type(ROLE)(ROLE.kind, ROLE.task + " Please.", ROLE.answers, ROLE.control, ROLE.control_answer).version != ROLE.version
 
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: (
         st.lists(inner)
-        | st.dictionaries(
-            st.text() | st.sampled_from(["answers", "claims", "item", "answer", "sentence", "claim"]), inner
-        )
+        | st.dictionaries(st.text() | st.sampled_from(["answers", "claims", "item", "answer", "sentence", "claim"]), inner)
     ),
     max_leaves=12,
 )
@@ -159,7 +154,5 @@ ANYTHING = st.recursive(
 @given(value=st.dictionaries(st.sampled_from(["answers", "claims", "x"]), ANYTHING))
 def test_no_answer_of_a_model_raises(value: dict[str, Any]) -> None:
     """Whatever JSON a model gives, reading it is total and stays on the menu."""
-    assert all(
-        reply.answer in (None, *ANSWERS) for reply in read_replies(Answer(value), ANSWERS, ["I1", "I2"])
-    )
+    assert all(reply.answer in (None, *ANSWERS) for reply in read_replies(Answer(value), ANSWERS, ["I1", "I2"]))
     assert all(claim.text for claim in read_claims(Answer(value), ["a", "b"]) or ())

@@ -82,9 +82,7 @@ def test_what_was_used_takes_the_place_of_the_estimate() -> None:
     assert isinstance(made.reserve(run, 1), Shortage)
 
 
-@pytest.mark.parametrize(
-    ("limit", "seconds"), [("max_calls_per_minute", MINUTE_SECONDS), ("max_calls_per_day", DAY_SECONDS)]
-)
+@pytest.mark.parametrize(("limit", "seconds"), [("max_calls_per_minute", MINUTE_SECONDS), ("max_calls_per_day", DAY_SECONDS)])
 def test_a_window_moves_on(limit: str, seconds: float) -> None:
     """After a minute, or a day, and a sixtieth of it, there is room again; not before."""
     time = StillTime()

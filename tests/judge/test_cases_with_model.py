@@ -51,9 +51,7 @@ def _graded(entry: dict[str, Any]) -> Report:
     cases = [Case.model_validate({"case_id": entry["id"], **case})] if case else None
     rules = [Rule.model_validate(rule) for rule in entry.get("rules", ())]
     config = AttestConfig(agents={"*": AgentConfig(cases=cases, rules=rules)})
-    run = Trajectory.model_validate(
-        {**entry["run"], "id": entry["id"], "case_id": entry["id"] if case else None}
-    )
+    run = Trajectory.model_validate({**entry["run"], "id": entry["id"], "case_id": entry["id"] if case else None})
     return Attest(config, judge=ScriptedJudge(answer)).evaluate(run, checks=_checks(entry))
 
 

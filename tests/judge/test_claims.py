@@ -89,12 +89,8 @@ def test_the_control_is_not_a_claim() -> None:
     """No claim is about the control, wherever it stood."""
     for length in range(1, 8):
         answer = " ".join(f"Thing {n} is done." for n in range(length))
-        found = claims(
-            answer, Extractor({f"Thing {n} is done.": [f"Thing {n} is done."] for n in range(length)})
-        )
-        assert [(c.text, c.sentence) for c in found.claims] == [
-            (f"Thing {n} is done.", n) for n in range(length)
-        ]
+        found = claims(answer, Extractor({f"Thing {n} is done.": [f"Thing {n} is done."] for n in range(length)}))
+        assert [(c.text, c.sentence) for c in found.claims] == [(f"Thing {n} is done.", n) for n in range(length)]
 
 
 def test_claims_beyond_the_limit_are_said() -> None:

@@ -46,9 +46,7 @@ def graded(
     return Attest(config, judge=judge).evaluate(record, checks=[check]), judge
 
 
-def injection(
-    said: Say, *later: dict[str, Any], answer: str | None = "All done."
-) -> tuple[Finding, ScriptedJudge]:
+def injection(said: Say, *later: dict[str, Any], answer: str | None = "All done.") -> tuple[Finding, ScriptedJudge]:
     """The finding about an output with a payload."""
     report, judge = graded(run(answer, step("page", PAYLOAD), *later), "injection", said)
     return report.results[0].findings[0], judge
@@ -151,18 +149,14 @@ def test_actions_in_other_words(refunded: Say, mailed: Say, verdicts: list[str],
 
 def test_an_incomplete_record_shows_no_phantom() -> None:
     """A call may be missing: the sentence is unchecked."""
-    report, _ = graded(
-        run("I refunded you.", incomplete=["truncated: spans"]), "actions", {"I refunded you.": "not_made"}
-    )
+    report, _ = graded(run("I refunded you.", incomplete=["truncated: spans"]), "actions", {"I refunded you.": "not_made"})
     assert [f.verdict for f in report.findings()] == ["unchecked"]
 
 
 def test_what_phrases_found_is_kept_and_not_asked_again() -> None:
     """A sentence that a declared phrase settled is not asked about, and stays a phantom whatever the model says."""
     tools = [Tool(name="refund", side_effecting=True, completion_phrases=["refunded"])]
-    report, judge = graded(
-        run(ANSWER), "actions", {"The weather is nice.": "no_action", "I mailed it.": "made"}, tools=tools
-    )
+    report, judge = graded(run(ANSWER), "actions", {"The weather is nice.": "no_action", "I mailed it.": "made"}, tools=tools)
     assert [f.verdict for f in report.findings()] == ["phantom_action", "performed"]
     assert "I refunded you." not in judge.questions[0].user
     assert report.verdict == "block"

@@ -45,9 +45,7 @@ def test_an_artifact_follows_its_output_and_the_runs_come_last() -> None:
 def test_thoughts_and_uploads_are_not_shown() -> None:
     """Neither the agent's thinking nor the user's files are evidence."""
     shown = frame(
-        gather(
-            view(steps=[step("a", "one")], artifacts=[{"name": "u", "source": "user_upload", "text": "MINE"}])
-        ).blocks(),
+        gather(view(steps=[step("a", "one")], artifacts=[{"name": "u", "source": "user_upload", "text": "MINE"}])).blocks(),
         "B",
     )
     assert "THOUGHT" not in shown

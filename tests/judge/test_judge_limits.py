@@ -80,9 +80,7 @@ async def test_the_breaker() -> None:
         failed = [await session.ask(question(f"f{number}")) for number in range(FAILURES)]
         assert {answer.limit for answer in failed} == {"error"}
         open_answer = await session.ask(question("a"))
-        assert open_answer == Answer(
-            None, "the grading model failed 5 times in a row and is left alone for 30 s", "breaker"
-        )
+        assert open_answer == Answer(None, "the grading model failed 5 times in a row and is left alone for 30 s", "breaker")
         assert len(server.requests) == FAILURES
         time.now += PAUSE_SECONDS
         assert (await session.ask(question("a"))).value == {"answer": "yes"}
@@ -90,9 +88,7 @@ async def test_the_breaker() -> None:
         await judge.aclose()
 
 
-@pytest.mark.parametrize(
-    "reply", [Failure(400), Failure(413), Reply("nonsense"), Reply(YES, stop_reason="refusal")]
-)
+@pytest.mark.parametrize("reply", [Failure(400), Failure(413), Reply("nonsense"), Reply(YES, stop_reason="refusal")])
 async def test_what_is_the_question_s_fault_leaves_the_breaker_closed(reply: Any) -> None:
     """A service that answers works, whatever it thinks of the question."""
     with MessagesServer([*[reply] * (FAILURES + 2), YES]) as server:
@@ -220,9 +216,7 @@ def test_threads_share_the_budget() -> None:
         assert len(server.requests) == 10
 
 
-async def included(
-    judge: AnthropicJudge, run_id: str | None, root: SpanContext | None, first: str = "q0"
-) -> list[bool]:
+async def included(judge: AnthropicJudge, run_id: str | None, root: SpanContext | None, first: str = "q0") -> list[bool]:
     """Whether each of three questions of a run was asked."""
     session = judge.session(run_id, root)
     return [(await session.ask(question(name))).limit != "sampling" for name in (first, "q1", "q2")]

@@ -61,13 +61,9 @@ class Watched:
         """A counter's values by one label."""
         data = self.reader.get_metrics_data()
         assert data is not None
-        found = [
-            m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics if m.name == metric
-        ]
+        found = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics if m.name == metric]
         return {
-            str((point.attributes or {})[label]): int(getattr(point, "value", -1))
-            for m in found
-            for point in m.data.data_points
+            str((point.attributes or {})[label]): int(getattr(point, "value", -1)) for m in found for point in m.data.data_points
         }
 
 
@@ -115,9 +111,7 @@ async def test_what_failed_is_on_its_span(script: list[Any], errors: list[str | 
         await watched.judge.session("r").ask(question())
         await watched.judge.aclose()
     assert [(span.attributes or {}).get("error.type") for span in watched.spans] == errors
-    assert [span.status.status_code is StatusCode.ERROR for span in watched.spans] == [
-        error is not None for error in errors
-    ]
+    assert [span.status.status_code is StatusCode.ERROR for span in watched.spans] == [error is not None for error in errors]
 
 
 async def test_what_the_client_s_own_instrumentation_makes_is_in_the_quiet_trace(

@@ -55,20 +55,12 @@ def test_one_run_is_one_report(sampler: Any, monkeypatch: pytest.MonkeyPatch) ->
         asked = len(server.requests)
         provider.shutdown()
     spans = [span for span in exporter.get_finished_spans() if span.instrumentation_scope is not None]
-    judged = [
-        span
-        for span in spans
-        if span.instrumentation_scope is not None and span.instrumentation_scope.name == JUDGE_SCOPE
-    ]
+    judged = [span for span in spans if span.instrumentation_scope is not None and span.instrumentation_scope.name == JUDGE_SCOPE]
     natives = [
-        span
-        for span in spans
-        if span.instrumentation_scope is not None and "anthropic" in span.instrumentation_scope.name
+        span for span in spans if span.instrumentation_scope is not None and "anthropic" in span.instrumentation_scope.name
     ]
     assert asked == len(judged) >= 2
-    assert [link.context.span_id for span in judged for link in span.links] == [
-        root.get_span_context().span_id
-    ] * asked
+    assert [link.context.span_id for span in judged for link in span.links] == [root.get_span_context().span_id] * asked
     assert bool(natives) is (sampler is ALWAYS_ON)
     assert {report.run_id for report in reports} == {reports[0].run_id}
     result = reports[-1].result("faithfulness")

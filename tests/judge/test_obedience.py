@@ -57,8 +57,7 @@ def bad_run() -> dict[str, Any]:
         "task": "Refund order 7 and tell me when it arrives.",
         "system_prompt": "You handle refunds.",
         "tools": [
-            {"name": name, "side_effecting": side}
-            for name, side in (("refund", True), ("status", False), ("page", False))
+            {"name": name, "side_effecting": side} for name, side in (("refund", True), ("status", False), ("page", False))
         ],
         "steps": [
             {"tool_call": {"name": "refund", "arguments_raw": '{"order":7}', "output": "Error: declined"}},

@@ -48,9 +48,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 def graded(script: Callable[[dict[str, Any]], Any], **settings: Any) -> tuple[Report, list[dict[str, Any]]]:
     """The report, and the requests that were sent."""
     with MessagesServer(script) as server:
-        config = {
-            "judge": {"base_url": server.base_url, "max_retries": 0, "timeout_seconds": 2.0, **settings}
-        }
+        config = {"judge": {"base_url": server.base_url, "max_retries": 0, "timeout_seconds": 2.0, **settings}}
         report = Attest(config).evaluate(RUN, checks=CHECKS)
         return report, [request.json or {} for request in server.requests]
 

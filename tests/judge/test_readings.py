@@ -107,11 +107,7 @@ def test_without_a_model_it_is_unchecked(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_limit_is_named() -> None:
     """A skipped question names the limit in reason and metadata."""
-    found = (
-        Attest({}, judge=SilentJudge("the breaker is open", "breaker"))
-        .tool_use(run(ERROR), check_answer=True)
-        .findings[0]
-    )
+    found = Attest({}, judge=SilentJudge("the breaker is open", "breaker")).tool_use(run(ERROR), check_answer=True).findings[0]
     assert (found.metadata["recovery"], found.metadata["limit"]) == ("unchecked", "breaker")
     assert "the breaker is open" in found.reason
 

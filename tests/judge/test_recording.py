@@ -37,9 +37,7 @@ class Told:
         self.answers = list(answers)
         self.closed = 0
 
-    def session(
-        self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False
-    ) -> Told:
+    def session(self, run_id: str | None, root: SpanContext | None = None, *, suspicious: bool = False) -> Told:
         """Itself."""
         return self
 
@@ -102,9 +100,7 @@ async def test_answers_come_again(tmp_path: Path) -> None:
     assert await session.ask(question("k1", kind="b")) == said("no")
 
 
-@pytest.mark.parametrize(
-    "one", [question("k9", kind="a"), question("k1", kind="a", version="2"), question("k1", kind="c")]
-)
+@pytest.mark.parametrize("one", [question("k9", kind="a"), question("k1", kind="a", version="2"), question("k1", kind="c")])
 async def test_what_is_not_recorded_is_not_asked(tmp_path: Path, one: Question) -> None:
     """Another content, wording or kind: no answer, which names the kind."""
     path = tmp_path / "answers.jsonl"
@@ -135,10 +131,11 @@ async def test_recording_adds_to_what_is_there(tmp_path: Path) -> None:
         question("k1", kind="b"),
     )
     session = ReplayJudge(path).session("r")
-    assert [
-        (await session.ask(question(name, kind=kind))).value
-        for kind, name in (("a", "k1"), ("a", "k2"), ("b", "k1"))
-    ] == [{"answer": "yes"}, {"answer": "no"}, {"answer": "yes"}]
+    assert [(await session.ask(question(name, kind=kind))).value for kind, name in (("a", "k1"), ("a", "k2"), ("b", "k1"))] == [
+        {"answer": "yes"},
+        {"answer": "no"},
+        {"answer": "yes"},
+    ]
 
 
 async def test_it_is_written_on_the_way(tmp_path: Path) -> None:

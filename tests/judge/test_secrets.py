@@ -73,9 +73,7 @@ def run_with(place: str, text: str) -> Trajectory:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(
-    "spelled", [str, lambda text: base64.b64encode(text.encode()).decode()], ids=["plain", "base64"]
-)
+@pytest.mark.parametrize("spelled", [str, lambda text: base64.b64encode(text.encode()).decode()], ids=["plain", "base64"])
 def test_no_question_holds_a_secret(place: str, spelled: Callable[[str], str]) -> None:
     """Neither as it is nor encoded, in any part of any question."""
     secret = spelled(SECRET)

@@ -63,14 +63,8 @@ def replay(provider: TracerProvider, ids: RecordedIds, request: Mapping[str, Any
     """Start and end every span of a request in the order in which it happened."""
     spans = list(recorded_spans(request))
     depth = {span["spanId"]: _depth(span, spans) for _, span in spans}
-    moments = [
-        (int(span["startTimeUnixNano"]), 0, depth[span["spanId"]], number)
-        for number, (_, span) in enumerate(spans)
-    ]
-    moments += [
-        (int(span["endTimeUnixNano"]), 1, -depth[span["spanId"]], number)
-        for number, (_, span) in enumerate(spans)
-    ]
+    moments = [(int(span["startTimeUnixNano"]), 0, depth[span["spanId"]], number) for number, (_, span) in enumerate(spans)]
+    moments += [(int(span["endTimeUnixNano"]), 1, -depth[span["spanId"]], number) for number, (_, span) in enumerate(spans)]
     live: dict[str, Span] = {}
     for at, is_end, _, number in sorted(moments):
         scope, span = spans[number]
@@ -91,14 +85,10 @@ def write_otlp(path: Path, spans: Sequence[ReadableSpan]) -> None:
     path.write_text(json.dumps(request), encoding="utf-8")
 
 
-def _start(
-    provider: TracerProvider, scope: str, span: Mapping[str, Any], parent: Span | None, at: int
-) -> Span:
+def _start(provider: TracerProvider, scope: str, span: Mapping[str, Any], parent: Span | None, at: int) -> Span:
     attributes = {pair["key"]: read_value(pair["value"]) for pair in span["attributes"]}
     context = Context() if parent is None else trace.set_span_in_context(parent, Context())
-    started = provider.get_tracer(scope).start_span(
-        span["name"], context, KINDS[span.get("kind", 1)], attributes, start_time=at
-    )
+    started = provider.get_tracer(scope).start_span(span["name"], context, KINDS[span.get("kind", 1)], attributes, start_time=at)
     assert isinstance(started, Span)
     return started
 

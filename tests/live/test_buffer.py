@@ -285,7 +285,9 @@ def test_content_beside_a_span_takes_the_place_of_what_it_shows() -> None:
 def test_our_own_spans_and_what_is_below_them_are_never_runs() -> None:
     """Spans of the evaluation's and the judge's scopes, their children, and the quiet trace are left alone."""
     bench = Bench()
-    ours = bench.provider.get_tracer("attest_otel.judge").start_span("judge", context=Context(), attributes={"gen_ai.operation.name": "chat"})
+    ours = bench.provider.get_tracer("attest_otel.judge").start_span(
+        "judge", context=Context(), attributes={"gen_ai.operation.name": "chat"}
+    )
     bench.start("chat", ours, **{"gen_ai.operation.name": "chat"}).end()
     ours.end()
     quiet = NonRecordingSpan(SpanContext(7, 6, is_remote=False, trace_flags=TraceFlags(1)))

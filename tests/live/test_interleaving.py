@@ -82,7 +82,9 @@ def interleaved(draw: st.DrawFn) -> tuple[list[list[tuple[str, int, Planned]]], 
 
 @settings(max_examples=60, deadline=None)
 @given(interleaved())
-def test_each_run_is_the_one_recorded_alone(events: tuple[list[list[tuple[str, int, Planned]]], list[tuple[str, int, Planned]]]) -> None:
+def test_each_run_is_the_one_recorded_alone(
+    events: tuple[list[list[tuple[str, int, Planned]]], list[tuple[str, int, Planned]]],
+) -> None:
     """Mixed with others, in one trace or several, a run's trajectory is byte for byte its own."""
     alone, mixed = events
     expected: dict[str, str] = {}
@@ -93,7 +95,12 @@ def test_each_run_is_the_one_recorded_alone(events: tuple[list[list[tuple[str, i
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["start", "end"]), st.integers(0, 3), st.integers(1, 5), st.integers(0, 5), st.booleans()), max_size=40))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["start", "end"]), st.integers(0, 3), st.integers(1, 5), st.integers(0, 5), st.booleans()),
+        max_size=40,
+    )
+)
 def test_no_order_of_arrival_breaks_the_buffer(arrivals: list[tuple[str, int, int, int, bool]]) -> None:
     """Starts without ends, ends without starts, reused ids and cycles: nothing is raised, and the books balance."""
     buffer = Buffer(AttestConfig.model_validate({"limits": {"max_open_runs": 3, "max_spans_per_run": 4, "max_decided_runs": 2}}))

@@ -14,9 +14,7 @@ from tests.judge.scripted import Say, ScriptedJudge
 from tests.live.helpers import WAIT, live
 
 CONFIG: dict[str, Any] = {"judge": {}, "checks": ["tool_use", "faithfulness"]}
-ANSWER = {
-    "gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"It could not be done."}]}]'
-}
+ANSWER = {"gen_ai.output.messages": '[{"role":"assistant","parts":[{"type":"text","content":"It could not be done."}]}]'}
 
 
 def owns_up(kind: str, _item: Mapping[str, Any]) -> Say:
@@ -45,9 +43,7 @@ def test_what_waits_is_held_back_and_settled(judge: list[ScriptedJudge]) -> None
         assert pipeline.processor.drain(WAIT)
         first, last = pipeline.reports
     assert [f.verdict for f in first.findings()] == []
-    assert [(f.verdict, f.metadata.get("recovery")) for f in last.results[0].findings] == [
-        ("correct", "acknowledged")
-    ]
+    assert [(f.verdict, f.metadata.get("recovery")) for f in last.results[0].findings] == [("correct", "acknowledged")]
     assert (first.verdict, last.verdict) == ("pass", "pass")
 
 
@@ -67,10 +63,7 @@ def test_each_finding_is_counted_once(judge: list[ScriptedJudge]) -> None:
     with live(CONFIG) as pipeline:
         pipeline.run(("Error: boom", "fine"), **ANSWER)
         assert pipeline.processor.drain(WAIT)
-        counted = {
-            dict(labels)["attest.finding.verdict"]: n
-            for labels, n in pipeline.metric("attest.findings").items()
-        }
+        counted = {dict(labels)["attest.finding.verdict"]: n for labels, n in pipeline.metric("attest.findings").items()}
     assert counted == {"correct": 1, "error_claimed_success": 1, "unverifiable": 1}
 
 

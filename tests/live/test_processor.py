@@ -129,7 +129,9 @@ class HostileText(str):
     __hash__ = str.__hash__
 
 
-@pytest.mark.parametrize("content", [Hostile(), {"gen_ai.tool.call.result": HostileText("x")}, {"a": Hostile()}, {"b": [Hostile()]}])
+@pytest.mark.parametrize(
+    "content", [Hostile(), {"gen_ai.tool.call.result": HostileText("x")}, {"a": Hostile()}, {"b": [Hostile()]}]
+)
 def test_hostile_content_costs_only_itself(content: dict[str, Any]) -> None:
     """Values whose methods raise reach no hook, and the run is still graded."""
     with live() as pipeline:

@@ -30,9 +30,7 @@ class Pipeline:
         self.ids = RecordedIds()
         self.exporter = InMemorySpanExporter()
         self.provider = TracerProvider(id_generator=self.ids, shutdown_on_exit=False)
-        self.processor = AttestSpanProcessor(
-            config, tracer_provider=self.provider, on_report=self.reports.append
-        )
+        self.processor = AttestSpanProcessor(config, tracer_provider=self.provider, on_report=self.reports.append)
         self.provider.add_span_processor(self.processor)
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
 
@@ -81,9 +79,7 @@ def record(run: Trajectory) -> None:
             if step.tool_call is None:
                 continue
             given = step.tool_call
-            with recorded.tool_call(
-                given.name, given.arguments_raw, call_id=given.id, arguments=given.arguments
-            ) as call:
+            with recorded.tool_call(given.name, given.arguments_raw, call_id=given.id, arguments=given.arguments) as call:
                 call.output, call.is_error = given.output, given.is_error
         recorded.final_answer = run.final_answer
 

@@ -43,7 +43,12 @@ class Telling(Sampler):
 
 @pytest.mark.parametrize(
     ("inner", "decision"),
-    [(ALWAYS_OFF, Decision.RECORD_ONLY), (ALWAYS_ON, Decision.RECORD_AND_SAMPLE), (TraceIdRatioBased(0.0), Decision.RECORD_ONLY), (ParentBased(ALWAYS_OFF), Decision.RECORD_ONLY)],
+    [
+        (ALWAYS_OFF, Decision.RECORD_ONLY),
+        (ALWAYS_ON, Decision.RECORD_AND_SAMPLE),
+        (TraceIdRatioBased(0.0), Decision.RECORD_ONLY),
+        (ParentBased(ALWAYS_OFF), Decision.RECORD_ONLY),
+    ],
 )
 def test_drop_becomes_record_only(inner: Sampler, decision: Decision) -> None:
     """A dropped span is recorded, with what it starts with; a sampled one stays sampled."""

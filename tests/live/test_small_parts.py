@@ -41,7 +41,10 @@ def test_cutting_names_what_was_cut() -> None:
     small = record(a="b")
     assert cut_record(small, 100) is small
     big = record(a="x" * 500, b={"k": ["y" * 500]}, c=1)
-    cut = cut_record(SpanRecord("1", "2", None, False, "n", 1, 2, attributes=big.attributes, events=(SpanEvent("e", 1, {"d": "z" * 500}),)), 200)
+    cut = cut_record(
+        SpanRecord("1", "2", None, False, "n", 1, 2, attributes=big.attributes, events=(SpanEvent("e", 1, {"d": "z" * 500}),)),
+        200,
+    )
     assert cut.cut == ("a", "b", "d")
     assert cut.attributes["c"] == 1
     assert "not kept" in cut.attributes["b"]
@@ -129,7 +132,12 @@ def test_health_is_visible_from_the_start() -> None:
         runs = pipeline.metric("attest.processor.runs")
         assert {dict(key)["attest.state"] for key in runs} == {"started", "evaluated", "unsampled", "dropped"}
         assert set(runs.values()) == {0}
-        for name in ("attest.processor.late_spans", "attest.processor.queue.size", "attest.processor.open_runs", "attest.processor.bytes"):
+        for name in (
+            "attest.processor.late_spans",
+            "attest.processor.queue.size",
+            "attest.processor.open_runs",
+            "attest.processor.bytes",
+        ):
             assert list(pipeline.metric(name).values()) == [0]
 
 

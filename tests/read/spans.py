@@ -108,5 +108,3 @@ def dump(run: Trajectory) -> str:
 def arguments_of(call: ToolCall) -> Any:
     """A call's arguments as a value, from wherever they are."""
     return json.loads(call.arguments_raw or "{}") if call.arguments_raw is not None else call.arguments
-
-

@@ -27,7 +27,9 @@ from tests.read.spans import (
 USER = message("user", "What is order 1?")
 
 
-def conversation(*turns: tuple[list[Any], list[Any]], parent: int = 1, first: int = 2, step: int = 10, **more: Any) -> list[SpanRecord]:
+def conversation(
+    *turns: tuple[list[Any], list[Any]], parent: int = 1, first: int = 2, step: int = 10, **more: Any
+) -> list[SpanRecord]:
     """Chat spans with the whole history, as most instrumentations write it: each turn is calls and the results to come."""
     history: list[Any] = [USER]
     spans: list[SpanRecord] = []
@@ -45,7 +47,10 @@ def test_results_come_from_the_next_turn() -> None:
     run = build(
         agent(1),
         *conversation(
-            ([call_part("c1", "get", {"id": 1}), call_part("c2", "get", {"id": 2})], [result_part("c2", "two"), result_part("c1", "one")]),
+            (
+                [call_part("c1", "get", {"id": 1}), call_part("c2", "get", {"id": 2})],
+                [result_part("c2", "two"), result_part("c1", "one")],
+            ),
             (["Done."], []),
         ),
     )
@@ -64,7 +69,11 @@ def test_reused_ids_are_told_apart_by_their_turn() -> None:
             (["Done."], []),
         ),
     )
-    assert [(c.name, arguments_of(c)["id"], c.output) for c in calls(run)] == [("get", 1, "one"), ("get", 2, "two"), ("put", 3, "three")]
+    assert [(c.name, arguments_of(c)["id"], c.output) for c in calls(run)] == [
+        ("get", 1, "one"),
+        ("get", 2, "two"),
+        ("put", 3, "three"),
+    ]
 
 
 def test_reused_ids_with_tool_spans() -> None:
@@ -99,12 +108,23 @@ def test_a_different_id_of_the_same_kind_is_a_different_call() -> None:
     run = build(
         agent(1),
         *conversation(([call_part("call_1", "get", {"id": 1})], []), (["Done."], [])),
-        tool(5, 1, tool_name="get", gen_ai__tool__call__id="call_9", gen_ai__tool__call__arguments='{"id": 1}', gen_ai__tool__call__result="x"),
+        tool(
+            5,
+            1,
+            tool_name="get",
+            gen_ai__tool__call__id="call_9",
+            gen_ai__tool__call__arguments='{"id": 1}',
+            gen_ai__tool__call__result="x",
+        ),
     )
     asked, ran = calls(run)
     assert asked.recorded is not None
     assert ran.recorded is not None
-    assert (asked.id, asked.output, asked.recorded.reason) == ("call_1", None, "requested_not_run: no tool span and no result of it is on record")
+    assert (asked.id, asked.output, asked.recorded.reason) == (
+        "call_1",
+        None,
+        "requested_not_run: no tool span and no result of it is on record",
+    )
     assert (ran.id, ran.output, ran.recorded.reason) == ("call_9", "x", "run_not_requested: no model call on record asked for it")
 
 
@@ -129,7 +149,13 @@ def test_two_calls_of_one_id_in_one_turn() -> None:
 
 def test_calls_of_earlier_runs_in_the_history_are_not_this_runs() -> None:
     """A conversation's history holds calls of runs that were: none of them is counted, nor are their results orphans."""
-    history = [message("user", "first"), message("assistant", call_part("old", "get", {})), message("tool", result_part("old", "x")), message("assistant", "So."), USER]
+    history = [
+        message("user", "first"),
+        message("assistant", call_part("old", "get", {})),
+        message("tool", result_part("old", "x")),
+        message("assistant", "So."),
+        USER,
+    ]
     run = build(agent(1), chat(2, 1, inputs=history, outputs=[message("assistant", "Again.")]))
     assert calls(run) == []
     assert run.incomplete == []
@@ -158,7 +184,9 @@ def test_a_raising_tool_three_signals_one_truth() -> None:
     """The exception decides; the output is the tool message where there is one, else the exception's message (D28)."""
     event = SpanEvent("exception", 0, {"exception.type": "TimeoutError", "exception.message": "read timed out"})
     failed = tool(3, 1, tool_name="get", status="error", events=[event], gen_ai__tool__call__id="c1")
-    told = build(agent(1), *conversation(([call_part("c1", "get", {})], [result_part("c1", "the tool message")]), (["Sorry."], [])), failed)
+    told = build(
+        agent(1), *conversation(([call_part("c1", "get", {})], [result_part("c1", "the tool message")]), (["Sorry."], [])), failed
+    )
     untold = build(agent(1), failed)
     assert [(c.error_type, c.output, c.is_error) for c in calls(told)] == [("TimeoutError", "the tool message", None)]
     assert [(c.error_type, c.output) for c in calls(untold)] == [("TimeoutError", "read timed out")]
@@ -176,7 +204,9 @@ def test_a_raising_tool_three_signals_one_truth() -> None:
         ({"attest__tool__call__is_error": True, "gen_ai__tool__call__result": "x"}, None, True),
     ],
 )
-def test_evidence_of_an_error_is_kept_in_its_own_field(given: dict[str, Any], error_type: str | None, is_error: bool | None) -> None:
+def test_evidence_of_an_error_is_kept_in_its_own_field(
+    given: dict[str, Any], error_type: str | None, is_error: bool | None
+) -> None:
     """Status, error type and explicit flags stand where the order of evidence looks for them."""
     (call,) = calls(build(agent(1), tool(2, 1, **given)))
     assert (call.error_type, call.is_error) == (error_type, is_error)
@@ -219,7 +249,11 @@ def test_own_recorder() -> None:
     assert run.tool_fallbacks == {"refund": ["refund_later"]}
     assert [(t.name, t.side_effecting) for t in run.tools or ()] == [("refund", True)]
     assert [a.text for a in run.artifacts] == ["42"]
-    assert (call.arguments_raw, call.arguments_received, call.output) == ('{"amount_cents":1E2, "amount_cents": 7}', {"amount_cents": 7}, "")
+    assert (call.arguments_raw, call.arguments_received, call.output) == (
+        '{"amount_cents":1E2, "amount_cents": 7}',
+        {"amount_cents": 7},
+        "",
+    )
     assert (call.turn, call.is_error, call.exit_code, call.recorded) == (3, False, 1, None)
     assert run.incomplete == []
 
@@ -230,7 +264,15 @@ def test_own_tool_span_beside_an_instrumented_model() -> None:
     run = build(
         agent(1, scope=names.RECORD_SCOPE),
         *conversation(([call_part("c1", "get", {"id": 1.0})], []), (["Done."], [])),
-        tool(3, 1, tool_name="get", scope=names.RECORD_SCOPE, gen_ai__tool__call__id="c1", gen_ai__tool__call__arguments=raw, gen_ai__tool__call__result="x"),
+        tool(
+            3,
+            1,
+            tool_name="get",
+            scope=names.RECORD_SCOPE,
+            gen_ai__tool__call__id="c1",
+            gen_ai__tool__call__arguments=raw,
+            gen_ai__tool__call__result="x",
+        ),
     )
     (call,) = calls(run)
     assert (call.arguments_raw, call.arguments_fidelity, call.turn) == (raw, "verbatim", 0)
@@ -238,7 +280,9 @@ def test_own_tool_span_beside_an_instrumented_model() -> None:
 
 def test_silent_model_spans_of_an_own_run_are_no_gap() -> None:
     """The SDK's own spans show no messages; our recorder does, so nothing is missing."""
-    run = build(agent(1, scope=names.RECORD_SCOPE), chat(2, 1), tool(3, 1, scope=names.RECORD_SCOPE, gen_ai__tool__call__result="x"))
+    run = build(
+        agent(1, scope=names.RECORD_SCOPE), chat(2, 1), tool(3, 1, scope=names.RECORD_SCOPE, gen_ai__tool__call__result="x")
+    )
     assert run.incomplete == []
     assert calls(run)[0].recorded is None or calls(run)[0].recorded.reason is None  # type: ignore[union-attr]
 
@@ -298,7 +342,16 @@ def test_mcp_hops_are_one_call() -> None:
         agent(1),
         tool(2, 1, tool_name="orders_get", gen_ai__tool__call__id="c1", gen_ai__tool__call__result="x", end=99),
         span(3, 2, name="MCP send tools/call get", mcp__method__name="tools/call", end=98),
-        span(4, 3, name="tools/call get", mcp__method__name="tools/call", gen_ai__tool__name="get", error__type="tool_error", status="error", end=97),
+        span(
+            4,
+            3,
+            name="tools/call get",
+            mcp__method__name="tools/call",
+            gen_ai__tool__name="get",
+            error__type="tool_error",
+            status="error",
+            end=97,
+        ),
     )
     assert [(c.name, c.error_type, c.output) for c in calls(run)] == [("orders_get", "tool_error", "x")]
 
@@ -308,7 +361,9 @@ def test_two_instrumentations_of_one_call_count_once() -> None:
     asked = [call_part("c1", "get", {"id": 1})]
     (first, last) = conversation((asked, [result_part("c1", "x")]), (["Done."], []), end=15, gen_ai__response__id="msg_1")
     last = dataclasses.replace(last, attributes={**last.attributes, "gen_ai.response.id": "msg_2"}, end_ns=300)
-    again = chat(3, 1, inputs=[USER], outputs=[message("assistant", *asked)], scope="other", start=21, end=22, gen_ai__response__id="msg_1")
+    again = chat(
+        3, 1, inputs=[USER], outputs=[message("assistant", *asked)], scope="other", start=21, end=22, gen_ai__response__id="msg_1"
+    )
     run = build(
         agent(1),
         dataclasses.replace(first, end_ns=25),
@@ -347,22 +402,55 @@ def test_messages_as_structured_values() -> None:
     """Attributes may be values instead of JSON text: both are read."""
     output = [message("assistant", call_part("c1", "get", {"id": 1}))]
     record = chat(2, 1)
-    record = dataclasses.replace(record, attributes={**record.attributes, "gen_ai.input.messages": [USER], "gen_ai.output.messages": output})
+    record = dataclasses.replace(
+        record, attributes={**record.attributes, "gen_ai.input.messages": [USER], "gen_ai.output.messages": output}
+    )
     run = build(agent(1), record)
     assert (run.task, [c.name for c in calls(run)]) == ("What is order 1?", ["get"])
 
 
 @pytest.mark.parametrize(
     "junk",
-    ["", "x", "[", "{}", "[[]]", "[5]", '[{"role": 5}]', '[{"parts": 5}]', '[{"role":"assistant","parts":[{"type":"tool_call"}]}]', "[" * 5000, 5, [], {}, [None], None],
+    [
+        "",
+        "x",
+        "[",
+        "{}",
+        "[[]]",
+        "[5]",
+        '[{"role": 5}]',
+        '[{"parts": 5}]',
+        '[{"role":"assistant","parts":[{"type":"tool_call"}]}]',
+        "[" * 5000,
+        5,
+        [],
+        {},
+        [None],
+        None,
+    ],
 )
 def test_junk_in_place_of_messages_is_survived(junk: Any) -> None:
     """Whatever stands where messages should, a run comes out (property 21)."""
     attributes = dict.fromkeys(
-        ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.definitions", "gen_ai.system_instructions", "attest.tools", "attest.allowed_tools", "ai.prompt", "input.value"),
+        (
+            "gen_ai.input.messages",
+            "gen_ai.output.messages",
+            "gen_ai.tool.definitions",
+            "gen_ai.system_instructions",
+            "attest.tools",
+            "attest.allowed_tools",
+            "ai.prompt",
+            "input.value",
+        ),
         junk,
     )
-    for record in (agent(1), chat(1), tool(1), span(1, openinference__span__kind="LLM"), span(1, ai__operationId="ai.generateText")):
+    for record in (
+        agent(1),
+        chat(1),
+        tool(1),
+        span(1, openinference__span__kind="LLM"),
+        span(1, ai__operationId="ai.generateText"),
+    ):
         found = build(dataclasses.replace(record, attributes={**attributes, **record.attributes}))
         assert found.id is not None
 
@@ -371,7 +459,9 @@ def big_run(count: int) -> list[SpanRecord]:
     """Many turns without ids, each with a call of one tool and a span of it."""
     spans: list[SpanRecord] = [agent(1, end=10**9)]
     for number in range(count):
-        spans.append(chat(2 + 2 * number, 1, inputs=[USER], outputs=[message("assistant", call_part(None, "get", {"id": number}))]))
+        spans.append(
+            chat(2 + 2 * number, 1, inputs=[USER], outputs=[message("assistant", call_part(None, "get", {"id": number}))])
+        )
         spans.append(tool(3 + 2 * number, 1, tool_name="get", gen_ai__tool__call__arguments=json.dumps({"id": number % 3})))
     return spans
 

@@ -118,7 +118,10 @@ def test_every_run_is_a_valid_run_record(name: str) -> None:
     """What the builder makes passes the run record's own strict checks and comes back equal from a file."""
     for run in read(name):
         text = run.model_dump_json(exclude_unset=True)
-        assert Trajectory.model_validate_json(text).model_dump() == Trajectory.model_validate(run.model_dump(exclude_unset=True)).model_dump()
+        assert (
+            Trajectory.model_validate_json(text).model_dump()
+            == Trajectory.model_validate(run.model_dump(exclude_unset=True)).model_dump()
+        )
 
 
 @pytest.mark.parametrize("name", having(*SCENARIOS))
@@ -212,9 +215,16 @@ def test_edge_arguments(name: str) -> None:
         assert [call.arguments_raw for call in found] == EDGE_RAW
         return
     values = [call.arguments for call in found]
-    assert values == [{**v, "amount_cents": float(v["amount_cents"])} if i == 3 and fidelity_of(name) == "coerced" else v for i, v in enumerate(EDGE_VALUES)]
+    assert values == [
+        {**v, "amount_cents": float(v["amount_cents"])} if i == 3 and fidelity_of(name) == "coerced" else v
+        for i, v in enumerate(EDGE_VALUES)
+    ]
     kinds = [type(v.get("amount_cents")).__name__ for v in values]
-    assert kinds == (["int"] * 3 + ["float", "int", "NoneType"] if fidelity_of(name) == "coerced" else ["float", "int", "int", "int", "float", "NoneType"])
+    assert kinds == (
+        ["int"] * 3 + ["float", "int", "NoneType"]
+        if fidelity_of(name) == "coerced"
+        else ["float", "int", "int", "int", "float", "NoneType"]
+    )
 
 
 @pytest.mark.parametrize("name", having("malformed"))
@@ -250,7 +260,10 @@ def test_handoff_keeps_the_path_of_agents() -> None:
     """A handed-over run is one run: the first agent's, with the second agent's name on its steps."""
     run = one("shape-openai-agents+openai__handoff.json")
     assert run.agent == "triage"
-    assert [(c.agent, c.tool_call.name if c.tool_call else "") for c in run.steps] == [(None, "transfer_to_refunds"), (["refunds"], "issue_refund")]
+    assert [(c.agent, c.tool_call.name if c.tool_call else "") for c in run.steps] == [
+        (None, "transfer_to_refunds"),
+        (["refunds"], "issue_refund"),
+    ]
     assert run.final_answer == "I refunded 42.00 EUR for order A-1001."
 
 
@@ -258,7 +271,10 @@ def test_agent_as_tool_belongs_to_the_outer_run() -> None:
     """An agent that another asks as a tool is part of its run, its calls are counted once, its task is no user's."""
     run = one("shape-openai-agents+openai__agenttool.json")
     assert (run.agent, run.task, run.final_answer) == ("boss", TASK, "The order is delivered.")
-    assert [(s.agent, s.tool_call.name if s.tool_call else "") for s in run.steps] == [(None, "ask_support"), (["support"], "get_order")]
+    assert [(s.agent, s.tool_call.name if s.tool_call else "") for s in run.steps] == [
+        (None, "ask_support"),
+        (["support"], "get_order"),
+    ]
     assert run.metadata == {}
 
 

@@ -30,11 +30,30 @@ def test_vercel_v7_goes_through_javascript() -> None:
     """v7 writes the conventions' attributes; its numbers went through JavaScript, its agent span mixes text and calls."""
     asked = call_part("call_1", "refund", {"amount_cents": 4200})
     run = build(
-        agent(1, scope="gen_ai", agent_name="support", gen_ai__output__messages=json.dumps([message("assistant", "Refunded.", asked)])),
+        agent(
+            1,
+            scope="gen_ai",
+            agent_name="support",
+            gen_ai__output__messages=json.dumps([message("assistant", "Refunded.", asked)]),
+        ),
         span(2, 1, name="step 1", scope="gen_ai"),
         chat(3, 2, scope="gen_ai", inputs=[USER], outputs=[message("assistant", asked)]),
-        tool(4, 2, scope="gen_ai", tool_name="refund", gen_ai__tool__call__id="call_1", gen_ai__tool__call__arguments='{"amount_cents":4200}', gen_ai__tool__call__result="{}"),
-        chat(6, 2, scope="gen_ai", inputs=[USER, message("assistant", asked), message("tool", result_part("call_1", {}))], outputs=[message("assistant", "Refunded.")]),
+        tool(
+            4,
+            2,
+            scope="gen_ai",
+            tool_name="refund",
+            gen_ai__tool__call__id="call_1",
+            gen_ai__tool__call__arguments='{"amount_cents":4200}',
+            gen_ai__tool__call__result="{}",
+        ),
+        chat(
+            6,
+            2,
+            scope="gen_ai",
+            inputs=[USER, message("assistant", asked), message("tool", result_part("call_1", {}))],
+            outputs=[message("assistant", "Refunded.")],
+        ),
     )
     (call,) = calls(run)
     assert (call.arguments, call.arguments_fidelity, call.output) == ({"amount_cents": 4200}, "coerced", "{}")
@@ -53,7 +72,9 @@ def test_agent_framework_takes_the_text_from_the_model_and_the_error_from_the_to
             scope="agent_framework",
             gen_ai__input__messages=json.dumps([USER]),
             gen_ai__output__messages=json.dumps([asked, answered, final]),
-            gen_ai__tool__definitions=json.dumps([{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]),
+            gen_ai__tool__definitions=json.dumps(
+                [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
+            ),
         ),
         chat(2, 1, scope="agent_framework", inputs=[USER], outputs=[asked]),
         tool(
@@ -78,7 +99,10 @@ def test_google_adk_has_attributes_of_its_own() -> None:
     """ADK's request, response, arguments and result are read where the conventions' are missing; its merged span is no call."""
     request = {
         "contents": [{"role": "user", "parts": [{"text": "Refund it."}]}],
-        "config": {"system_instruction": "Be kind.", "tools": [{"function_declarations": [{"name": "refund", "parameters": {"type": "object"}}]}]},
+        "config": {
+            "system_instruction": "Be kind.",
+            "tools": [{"function_declarations": [{"name": "refund", "parameters": {"type": "object"}}]}],
+        },
     }
     response = {"content": {"role": "model", "parts": [{"function_call": {"name": "refund", "args": {"n": 1}}}]}}
     run = build(
@@ -124,7 +148,14 @@ def test_crewai_is_one_run_of_its_crew() -> None:
         span(2, 1, end=99, openinference__span__kind="AGENT", graph__node__id="support", input__value="{}"),
         span(3, 2, openinference__span__kind="TOOL", tool__name="get", input__value='{"id": 1}', output__value="x"),
         span(12, 1, end=199, openinference__span__kind="AGENT", graph__node__id="clerk"),
-        span(13, 12, openinference__span__kind="TOOL", tool__name="refund", input__value="{'id': 1}", tool__parameters='{"properties": {"id": {}}}'),
+        span(
+            13,
+            12,
+            openinference__span__kind="TOOL",
+            tool__name="refund",
+            input__value="{'id': 1}",
+            tool__parameters='{"properties": {"id": {}}}',
+        ),
     )
     assert (run.agent, run.task, run.system_prompt, run.final_answer) == ("support", "Refund order 1.", "Be kind.", "Refunded.")
     assert [(s.agent, s.tool_call.name if s.tool_call else "") for s in run.steps] == [(None, "get"), (["clerk"], "refund")]
@@ -135,7 +166,15 @@ def test_older_events_on_spans() -> None:
     """Messages as span events, their content as JSON text of blocks."""
     events = [
         SpanEvent("gen_ai.user.message", 0, {"content": json.dumps([{"text": "Refund it."}])}),
-        SpanEvent("gen_ai.choice", 0, {"message": json.dumps([{"text": "Looking."}, {"toolUse": {"toolUseId": "t1", "name": "refund", "input": {"n": 1}}}])}),
+        SpanEvent(
+            "gen_ai.choice",
+            0,
+            {
+                "message": json.dumps(
+                    [{"text": "Looking."}, {"toolUse": {"toolUseId": "t1", "name": "refund", "input": {"n": 1}}}]
+                )
+            },
+        ),
     ]
     result = SpanEvent("gen_ai.choice", 0, {"message": json.dumps([{"text": "done"}]), "id": "t1"})
     run = build(agent(1), chat(2, 1, events=events), tool(3, 1, tool_name="refund", gen_ai__tool__call__id="t1", events=[result]))
@@ -183,13 +222,21 @@ def test_mcp_annotations_declare_side_effects(annotations: Any, side_effecting: 
     "item",
     [
         {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "f", "arguments": {"a": 1}}]},
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}],
+        },
         {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}]},
         {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "1", "toolName": "f", "input": {"a": 1}}]},
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "f", "input": {"a": 1}}}]},
         {"role": "model", "parts": [{"function_call": {"id": "1", "name": "f", "args": {"a": 1}}}]},
         {"type": "function_call", "call_id": "1", "id": "fc_1", "name": "f", "arguments": {"a": 1}},
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}], "tool_calls": [{"id": "1", "name": "f", "args": {"a": 1}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}],
+            "tool_calls": [{"id": "1", "name": "f", "args": {"a": 1}}],
+        },
     ],
 )
 def test_shapes_of_a_tool_call(item: dict[str, Any]) -> None:
@@ -205,9 +252,29 @@ def test_shapes_of_a_tool_call(item: dict[str, Any]) -> None:
         ({"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": "x"}]}, "x", None),
         ({"role": "user", "parts": [{"type": "tool_call_response", "id": "1", "result": "x"}]}, "x", None),
         ({"role": "tool", "tool_call_id": "1", "content": "x"}, "x", None),
-        ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "x"}], "is_error": True}]}, "x", True),
-        ({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "1", "output": {"type": "error-text", "value": "x"}}]}, "x", True),
-        ({"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "x"}], "status": "error"}}]}, "x", True),
+        (
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "x"}], "is_error": True}
+                ],
+            },
+            "x",
+            True,
+        ),
+        (
+            {
+                "role": "tool",
+                "content": [{"type": "tool-result", "toolCallId": "1", "output": {"type": "error-text", "value": "x"}}],
+            },
+            "x",
+            True,
+        ),
+        (
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "x"}], "status": "error"}}]},
+            "x",
+            True,
+        ),
         ({"type": "function_call_output", "call_id": "1", "output": "x"}, "x", None),
         ({"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": {"a": "é"}}]}, '{"a": "é"}', None),
         ({"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": None}]}, None, None),

@@ -12,7 +12,11 @@ from attest_otel.read import files, gathering
 from attest_otel.read.files import ReadResult, read_runs
 from tests.read.spans import CAPTURES, calls
 
-RUN = {"task": "refund", "steps": [{"tool_call": {"name": "lookup", "arguments": {"id": 1}, "output": "ok"}}], "final_answer": "done"}
+RUN = {
+    "task": "refund",
+    "steps": [{"tool_call": {"name": "lookup", "arguments": {"id": 1}, "output": "ok"}}],
+    "final_answer": "done",
+}
 BASIC = CAPTURES / "otel-genai-langchain__basic.json"
 
 
@@ -65,7 +69,10 @@ def test_seed_files_with_null_collections(tmp_path: Path) -> None:
         ("{broken", ":1: not JSON: Expecting property name"),
         ('{"task": 5}', ":1: task: Input should be a valid string, got 5"),
         ('{"task": "t", "stepz": []}', ":1: stepz: unknown field"),
-        ('{"task": "t",\n "steps": [\n  {"tool_call": {"name": 7}}\n ]\n}', ":3: steps[0].tool_call.name: Input should be a valid string, got 7"),
+        (
+            '{"task": "t",\n "steps": [\n  {"tool_call": {"name": 7}}\n ]\n}',
+            ":3: steps[0].tool_call.name: Input should be a valid string, got 7",
+        ),
         ('{"task": "t", "steps": [{"tool_call": {"output": "x"}}]}', ":1: steps[0].tool_call.name: missing"),
         ('{"task": NaN}', ":1: not JSON that can be read: NaN is not a JSON value"),
         ('{"task": "t", "metadata": {"x": ' + "1" * 5000 + "}}", ":1: not JSON that can be read: Exceeds the limit"),
@@ -196,7 +203,9 @@ def test_spans_without_ids_are_counted(tmp_path: Path) -> None:
     document["resourceSpans"].append({"scopeSpans": [{"spans": [{"name": "no id"}, {"spanId": "0000000000000000"}]}]})
     path = write(tmp_path, "trace.json", json.dumps(document))
     results = read(path)
-    assert [str(r.error) for r in results if r.error] == [f"{path}:1: resourceSpans: spans without a usable spanId: 2 of 8 were left out"]
+    assert [str(r.error) for r in results if r.error] == [
+        f"{path}:1: resourceSpans: spans without a usable spanId: 2 of 8 were left out"
+    ]
     assert len([r for r in results if r.run]) == 1
 
 
@@ -213,7 +222,12 @@ def test_shapes_of_trace_requests(tmp_path: Path, shape: str) -> None:
     document = json.loads(BASIC.read_text(encoding="utf-8"))
     resources = document["resourceSpans"]
     snake = [{"scope_spans": r["scopeSpans"]} for r in resources]
-    content: Any = {"request": document, "list": resources, "batches": {"batches": resources}, "snake": {"resource_spans": snake}}[shape]
+    content: Any = {
+        "request": document,
+        "list": resources,
+        "batches": {"batches": resources},
+        "snake": {"resource_spans": snake},
+    }[shape]
     (result,) = read(write(tmp_path, "trace.json", json.dumps(content)))
     assert result.run is not None
     assert [c.name for c in calls(result.run)] == ["get_order"]
@@ -242,5 +256,9 @@ def test_lines_after_an_overlong_or_undecodable_one_are_read(tmp_path: Path, mon
     """A line that cannot be read costs that line alone."""
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 200)
     good = json.dumps(RUN).encode()
-    path = write(tmp_path, "runs.jsonl", good + b"\n" + b'{"task": "' + b"x" * 5000 + b'"}\n' + good + b'\n{"task": "\xff"}\n' + good + b"\n")
+    path = write(
+        tmp_path,
+        "runs.jsonl",
+        good + b"\n" + b'{"task": "' + b"x" * 5000 + b'"}\n' + good + b'\n{"task": "\xff"}\n' + good + b"\n",
+    )
     assert [(r.line, r.error is None) for r in read(path)] == [(1, True), (2, False), (3, True), (4, False), (5, True)]

@@ -68,7 +68,12 @@ def test_span_fields() -> None:
         "scope",
     )
     assert record is not None
-    assert (record.trace_id[:6], record.span_id, record.parent_id, record.parent_is_remote) == ("abcdef", "00000000000000ab", "0000000000000001", True)
+    assert (record.trace_id[:6], record.span_id, record.parent_id, record.parent_is_remote) == (
+        "abcdef",
+        "00000000000000ab",
+        "0000000000000001",
+        True,
+    )
     assert (record.start_ns, record.end_ns) == (1790000000000000001, 1790000000000000002)
     assert (record.status, record.status_message, record.scope) == ("error", "m", "scope")
     assert (record.dropped_attributes, record.dropped_events) == (2, 1)
@@ -84,7 +89,17 @@ def test_a_span_without_an_id_is_none(span: dict[str, Any]) -> None:
     assert otlp.read_span(span) is None
 
 
-@pytest.mark.parametrize("junk", [None, 5, [], {}, {"resourceSpans": None}, {"resourceSpans": [5, {"scopeSpans": [{"spans": [None, {"attributes": 5, "spanId": "ab", "events": {}}]}]}]}])
+@pytest.mark.parametrize(
+    "junk",
+    [
+        None,
+        5,
+        [],
+        {},
+        {"resourceSpans": None},
+        {"resourceSpans": [5, {"scopeSpans": [{"spans": [None, {"attributes": 5, "spanId": "ab", "events": {}}]}]}]},
+    ],
+)
 def test_junk_is_survived(junk: Any) -> None:
     """What has the wrong type is left out, never raised."""
     assert all(isinstance(record, SpanRecord) for record in otlp.read_spans(junk))
@@ -95,7 +110,12 @@ def test_junk_is_survived(junk: Any) -> None:
 def test_broken_json_of_a_usual_limit_was_probably_cut(length: int) -> None:
     """A file doesn't say the limit: broken JSON of just a usual length is taken for cut; other text is not."""
     text = '{"order_id": "' + "x" * 5000
-    attributes = {"cut": text[:length], "whole": "x" * length, "json": "[" + " " * (length - 2) + "]", "broken": text[: length + 2]}
+    attributes = {
+        "cut": text[:length],
+        "whole": "x" * length,
+        "json": "[" + " " * (length - 2) + "]",
+        "broken": text[: length + 2],
+    }
     assert otlp.probably_cut(attributes) == ("cut",)
 
 
@@ -103,7 +123,9 @@ def as_jaeger(document: dict[str, Any]) -> dict[str, Any]:
     """A recorded OTLP request as Jaeger's query API would answer it."""
     traces: dict[str, dict[str, Any]] = {}
     for record in otlp.read_spans(document):
-        trace = traces.setdefault(record.trace_id, {"traceID": record.trace_id, "spans": [], "processes": {"p1": {"serviceName": "s"}}})
+        trace = traces.setdefault(
+            record.trace_id, {"traceID": record.trace_id, "spans": [], "processes": {"p1": {"serviceName": "s"}}}
+        )
         tags = [{"key": "otel.scope.name", "type": "string", "value": record.scope}]
         if record.status != "unset":
             tags.append({"key": "otel.status_code", "type": "string", "value": record.status.upper()})
@@ -118,18 +140,37 @@ def as_jaeger(document: dict[str, Any]) -> dict[str, Any]:
                 "traceID": record.trace_id,
                 "spanID": record.span_id,
                 "operationName": record.name,
-                "references": [{"refType": "CHILD_OF", "traceID": record.trace_id, "spanID": record.parent_id}] if record.parent_id else [],
+                "references": [{"refType": "CHILD_OF", "traceID": record.trace_id, "spanID": record.parent_id}]
+                if record.parent_id
+                else [],
                 "startTime": record.start_ns // 1000,
                 "duration": (record.end_ns - record.start_ns) // 1000,
                 "tags": tags,
-                "logs": [{"timestamp": e.time_ns // 1000, "fields": [{"key": "event", "type": "string", "value": e.name}, *[{"key": k, "type": "string", "value": v} for k, v in e.attributes.items()]]} for e in record.events],
+                "logs": [
+                    {
+                        "timestamp": e.time_ns // 1000,
+                        "fields": [
+                            {"key": "event", "type": "string", "value": e.name},
+                            *[{"key": k, "type": "string", "value": v} for k, v in e.attributes.items()],
+                        ],
+                    }
+                    for e in record.events
+                ],
                 "processID": "p1",
             }
         )
     return {"data": list(traces.values()), "total": 0}
 
 
-@pytest.mark.parametrize("name", ["otel-genai-langchain__refund.json", "pydantic-ai__edge.json", "strands-native__toolerror.json", "openinference-langchain__toolerror.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "otel-genai-langchain__refund.json",
+        "pydantic-ai__edge.json",
+        "strands-native__toolerror.json",
+        "openinference-langchain__toolerror.json",
+    ],
+)
 def test_jaeger_gives_the_same_runs_as_otlp(name: str) -> None:
     """The same trace from Jaeger's API and from OTLP is the same run."""
     document = json.loads((CAPTURES / name).read_text(encoding="utf-8"))

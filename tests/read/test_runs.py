@@ -85,7 +85,13 @@ def test_a_silent_span_inside_a_model_calls_time_joins_it() -> None:
     inner = chat(3, trace=OTHER, scope="com.anthropic.sdk.python", start=21, end=25)
     outer = chat(2, 1, inputs=[], outputs=[], end=30)
     assert shape(split_runs([agent(1), outer, inner])) == [(1, [1, 2, 3])]
-    twice = [agent(1), outer, agent(4, trace="c" * 32), chat(5, 4, inputs=[], outputs=[], start=20, end=30, trace="c" * 32), inner]
+    twice = [
+        agent(1),
+        outer,
+        agent(4, trace="c" * 32),
+        chat(5, 4, inputs=[], outputs=[], start=20, end=30, trace="c" * 32),
+        inner,
+    ]
     assert len(split_runs(twice)) == 3
 
 
@@ -98,7 +104,9 @@ def test_own_evaluation_and_judge_spans_are_never_graded() -> None:
 def test_a_span_that_came_twice_is_one() -> None:
     """Of two spans with one id the one that ended stands."""
     ended = tool(2, 1, gen_ai__tool__call__result="out")
-    started = SpanRecord(TRACE, ended.span_id, ended.parent_id, False, ended.name, ended.start_ns, None, attributes=dict(ended.attributes))
+    started = SpanRecord(
+        TRACE, ended.span_id, ended.parent_id, False, ended.name, ended.start_ns, None, attributes=dict(ended.attributes)
+    )
     for given_spans in ([agent(1), started, ended], [agent(1), ended, started]):
         (found,) = split_runs(given_spans)
         assert found.spans[1].end_ns == ended.end_ns
@@ -133,7 +141,16 @@ def any_spans(draw: st.DrawFn) -> list[SpanRecord]:
         parent = draw(st.none() | st.integers(0, count + 1))
         start = draw(st.integers(0, 4))
         extra = {"gen_ai__conversation__id": draw(st.sampled_from(["c1", "c2"]))} if draw(st.booleans()) else {}
-        found.append(draw(makers)(number, parent, start=start, end=start + draw(st.integers(-1, 3)), trace=draw(st.sampled_from([TRACE, OTHER])), **extra))
+        found.append(
+            draw(makers)(
+                number,
+                parent,
+                start=start,
+                end=start + draw(st.integers(-1, 3)),
+                trace=draw(st.sampled_from([TRACE, OTHER])),
+                **extra,
+            )
+        )
     return found
 
 

@@ -26,7 +26,12 @@ def test_spans_tell_what_the_records_tell() -> None:
     assert len(records) == len(spans) == 40
     for record, run in zip(records, spans, strict=True):
         assert run.conversation_id == record.id
-        assert (run.agent, run.task, run.system_prompt, run.final_answer) == (record.agent, record.task, record.system_prompt, record.final_answer)
+        assert (run.agent, run.task, run.system_prompt, run.final_answer) == (
+            record.agent,
+            record.task,
+            record.system_prompt,
+            record.final_answer,
+        )
         assert [(t.name, t.input_schema) for t in run.tools or ()] == [(t.name, t.input_schema) for t in record.tools or ()]
         assert run.incomplete == []
         for told, recorded in zip(calls(run), calls(record), strict=True):

@@ -21,9 +21,7 @@ from attest_otel.record.provider_bytes import NotedInput, ProviderBytes, use_sto
 from attest_otel.record.tool_inputs import ToolInputWatcher
 from attest_otel.testing import Answer, Failure, MessagesServer, RawReply, Reply, ToolUse, Wire
 
-HARD_INPUT = (
-    '{"amount_cents": 4200.0, "a":1, "a": 1e2,"n":1234567890123456789, "e":"\\u00e9 \\ud83d\\ude00 é"}'
-)
+HARD_INPUT = '{"amount_cents": 4200.0, "a":1, "a": 1e2,"n":1234567890123456789, "e":"\\u00e9 \\ud83d\\ude00 é"}'
 ASK: dict[str, Any] = {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": "q"}]}
 
 
@@ -38,9 +36,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderBytes]:
 def client_of(server: MessagesServer, *, retries: int = 0, **httpx_kwargs: Any) -> anthropic.Anthropic:
     """Return the real client, bound to the loopback server."""
     http_client = anthropic_http_client(**{"trust_env": False, **httpx_kwargs})
-    return anthropic.Anthropic(
-        base_url=server.base_url, api_key="k", max_retries=retries, http_client=http_client
-    )
+    return anthropic.Anthropic(base_url=server.base_url, api_key="k", max_retries=retries, http_client=http_client)
 
 
 LONG_INPUT = '{"note": "' + "é" * 20_000 + '"}'
@@ -55,9 +51,7 @@ def refund(text: str = HARD_INPUT, call_id: str = "a", **reply: Any) -> Reply:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 @pytest.mark.parametrize("chunk_bytes", [None, 1, 11])
-def test_the_raw_text_is_noted(
-    store: ProviderBytes, stream: bool, encoding: Any, chunk_bytes: int | None
-) -> None:
+def test_the_raw_text_is_noted(store: ProviderBytes, stream: bool, encoding: Any, chunk_bytes: int | None) -> None:
     """To the character, plain, streamed and compressed, while the client's own answer is complete."""
     reply = refund(delta_chars=[1, 4], wire=Wire(encoding=encoding, chunk_bytes=chunk_bytes))
     with MessagesServer([reply]) as server, client_of(server) as client:
@@ -114,9 +108,7 @@ def test_parallel_runs_with_equal_ids_stay_apart() -> None:
 def test_a_thread_that_sees_no_run_notes_in_the_fallback(store: ProviderBytes) -> None:
     """A call made in a pool's thread is found from inside the run."""
     with MessagesServer([refund(call_id="pool")]) as server, client_of(server) as client:
-        thread = threading.Thread(
-            target=contextvars.Context().run, args=(lambda: client.messages.create(**ASK),)
-        )
+        thread = threading.Thread(target=contextvars.Context().run, args=(lambda: client.messages.create(**ASK),))
         thread.start()
         thread.join()
     assert len(store) == 0
@@ -261,9 +253,7 @@ MESSAGE = b'{"type":"message","content":[{"type":"tool_use","id":"a","name":"f",
         ("POST", "/v1/messages", 529),
     ],
 )
-def test_other_endpoints_and_errors_are_left_alone(
-    store: ProviderBytes, method: str, path: str, status: int
-) -> None:
+def test_other_endpoints_and_errors_are_left_alone(store: ProviderBytes, method: str, path: str, status: int) -> None:
     """Only successful answers of the Messages API are looked at."""
     transport = httpx2.MockTransport(lambda _: httpx2.Response(status, content=MESSAGE))
     with anthropic_http_client(transport=transport) as client:
@@ -450,7 +440,5 @@ def test_importing_brings_in_neither_anthropic_nor_httpx() -> None:
         "import sys, attest_otel.record.anthropic_http, attest_otel.record.provider_bytes, attest_otel.testing\n"
         "print([name for name in ('anthropic', 'httpx', 'httpx2') if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
     assert done.stdout.strip() == "[]"

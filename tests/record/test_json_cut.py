@@ -111,9 +111,7 @@ json_values = st.recursive(
 
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), json_values, max_size=5), st.booleans(), st.sampled_from([None, 1]))
-def test_every_cut_is_the_members_own_text(
-    value: dict[str, object], ascii_only: bool, indent: int | None
-) -> None:
+def test_every_cut_is_the_members_own_text(value: dict[str, object], ascii_only: bool, indent: int | None) -> None:
     """For any JSON, what is cut at a key parses to that key's value."""
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
     cut = {key: json.loads(text[start:end]) for key, (start, end) in document_members(text).items()}

@@ -61,6 +61,11 @@ def test_what_is_under_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> Non
     thread = threading.Thread(target=leaving.run, args=(work,))
     thread.start()
     begun.wait(SECONDS)
-    monkeypatch.setattr(leaving.time, "sleep", lambda _seconds: (finish.set(), thread.join(SECONDS)))
+
+    def sleep(_seconds: float) -> None:
+        finish.set()
+        thread.join(SECONDS)
+
+    monkeypatch.setattr("attest_otel.record.leaving.time.sleep", sleep)
     leaving.leave()
     assert done == [True]

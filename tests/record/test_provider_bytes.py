@@ -217,9 +217,7 @@ def test_a_note_made_inside_the_store_does_not_hang() -> None:
         ([], "1", None),
     ],
 )
-def test_without_an_id_the_text_or_being_alone_decides(
-    noted: list[str | None], received: str, taken: str | None
-) -> None:
+def test_without_an_id_the_text_or_being_alone_decides(noted: list[str | None], received: str, taken: str | None) -> None:
     """A dispatcher that is not told the id gets the note that fits, or the only one there is."""
     store = ProviderBytes()
     for number, text in enumerate(noted):

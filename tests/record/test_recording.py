@@ -247,7 +247,9 @@ def test_hostile_values_never_reach_the_agent(spans: Spans, shape: str) -> None:
 def test_agent_span(spans: Spans) -> None:
     """The agent span carries task, instructions, tools, answer and ids under the conventions' names."""
     tools = Tools([Tool(name="x", side_effecting=True, input_schema={"type": "object"}, description="d")])
-    with agent_run("a", task="t", system_prompt="s", tools=tools, allowed_tools=["x"], tool_fallbacks={"x": ["y"]}, conversation_id="c") as run:
+    with agent_run(
+        "a", task="t", system_prompt="s", tools=tools, allowed_tools=["x"], tool_fallbacks={"x": ["y"]}, conversation_id="c"
+    ) as run:
         run.final_answer = "done"
     attributes = spans.one("invoke_agent a")
     assert attributes[names.OPERATION_NAME] == "invoke_agent"

@@ -102,8 +102,7 @@ def cut_at(body: bytes, cuts: list[int]) -> Iterator[bytes]:
 @settings(deadline=None)
 @given(
     inputs=st.lists(
-        st.sampled_from(HARD_INPUTS).filter(lambda text: len(text) < 1000)
-        | st.text(st.characters(exclude_categories=["Cs"])),
+        st.sampled_from(HARD_INPUTS).filter(lambda text: len(text) < 1000) | st.text(st.characters(exclude_categories=["Cs"])),
         max_size=3,
     ),
     cuts=st.lists(st.integers(0, 100_000), max_size=12),
@@ -220,9 +219,7 @@ def test_other_events_are_passed_over(noise: bytes) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        b'data: {"type":"content_block_delta", broken\n\n'.replace(
-            b"content_block_delta", b"input_json_delta"
-        ),
+        b'data: {"type":"content_block_delta", broken\n\n'.replace(b"content_block_delta", b"input_json_delta"),
         b'data: {"type":"input_json_delta", "x":"\xff"}\n\n',
         b'data: {"x":"input_json_delta","n":' + b"9" * 5000 + b"}\n\n",
         b'data: {"x":"input_json_delta","n":' + b"[" * 100_000 + b"\n\n",
@@ -232,9 +229,7 @@ def test_other_events_are_passed_over(noise: bytes) -> None:
 )
 def test_a_damaged_event_makes_the_open_input_incomplete(damage: bytes) -> None:
     """Where a piece may be missing, nobody is told that the text is whole."""
-    assert watch([start(), piece("{"), damage, piece("}"), stop()]).take("a", "f") == NotedInput(
-        "{}", complete=False
-    )
+    assert watch([start(), piece("{"), damage, piece("}"), stop()]).take("a", "f") == NotedInput("{}", complete=False)
 
 
 @pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use", "text", None])
@@ -298,9 +293,7 @@ def test_a_message_of_too_many_blocks_is_let_go_and_said(caplog: pytest.LogCaptu
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_input_over_the_limit_is_noted_as_not_captured(stream: bool) -> None:
     """The call holds its place; its neighbours keep their text."""
-    reply = Reply(
-        [ToolUse("f", "[1]", "a"), ToolUse("f", '"' + "é" * 30 + '"', "a"), ToolUse("f", "[2]", "b")]
-    )
+    reply = Reply([ToolUse("f", "[1]", "a"), ToolUse("f", '"' + "é" * 30 + '"', "a"), ToolUse("f", "[2]", "b")])
     store = watch([body_of(reply, stream=stream)], limits=CaptureLimits(max_input_bytes=50))
     assert store.take("a", "f", lambda text: text == "[1]") == NotedInput("[1]", complete=True)
     assert store.take("a", "f") == NotedInput(None, complete=False)
@@ -377,9 +370,7 @@ def test_a_fault_is_swallowed_and_logged_once(stream: bool, caplog: pytest.LogCa
 
 def test_a_broken_encoding_loses_the_open_inputs(caplog: pytest.LogCaptureFixture) -> None:
     """A compressed stream that breaks in the middle is a fault like any other."""
-    body = body_of(
-        Reply([ToolUse("f", "[1,2,3]", "a")], delta_chars=1, wire=Wire(encoding="gzip")), stream=True
-    )
+    body = body_of(Reply([ToolUse("f", "[1,2,3]", "a")], delta_chars=1, wire=Wire(encoding="gzip")), stream=True)
     store = watch([body[:200], b"\xff" * 50, body[250:]], encoding="gzip")
     noted = store.take("a", "f")
     assert noted is None or not noted.complete

@@ -64,7 +64,12 @@ def pass_through(pipeline: Live, started: list[Started], ended: Iterable[Started
 
 def _frozen(span: ReadableSpan) -> ReadableSpan:
     return ReadableSpan(
-        span.name, context=span.context, parent=span.parent, attributes=span.attributes, start_time=span.start_time, end_time=span.end_time
+        span.name,
+        context=span.context,
+        parent=span.parent,
+        attributes=span.attributes,
+        start_time=span.start_time,
+        end_time=span.end_time,
     )
 
 

@@ -145,7 +145,9 @@ def application(sentinel: Any, error: BaseException, tracer: trace.Tracer) -> Ou
     with agent_run("a", task="t", tools=[], allowed_tools=["ok"]) as run:
         seen.results.append(traced("ok", "{}"))
         seen.results.append(traced("ok", {"a": 1}))
-        seen.results.append(traced_dispatcher(lambda block: sentinel)(SimpleNamespace(type="tool_use", id="1", name="ok", input={})))
+        seen.results.append(
+            traced_dispatcher(lambda block: sentinel)(SimpleNamespace(type="tool_use", id="1", name="ok", input={}))
+        )
         try:
             traced("raise", "{}")
         except BaseException as caught:
@@ -333,7 +335,9 @@ def test_values_that_raise_or_recurse_pass_through(make: Callable[[], Any], plac
         elif place == "attribute":
             here = trace.get_current_span().get_span_context()
             ids = trace.SpanContext(here.trace_id, 1, is_remote=False)
-            foreign = Started("execute_tool t", context=ids, parent=here, attributes={**tool(), "x": value, "gen_ai.tool.call.result": value})
+            foreign = Started(
+                "execute_tool t", context=ids, parent=here, attributes={**tool(), "x": value, "gen_ai.tool.call.result": value}
+            )
             pass_through(live_one, [foreign], [])
             live_one.processor.accept_content(here.trace_id, 1, {"gen_ai.tool.call.arguments": value})
             pass_through(live_one, [], [foreign])
@@ -398,7 +402,9 @@ def test_content_that_could_not_be_recorded_is_said(live_one: Live, monkeypatch:
 
 def test_one_receivers_fault_is_not_anothers(live_one: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two processors, one that fails costs the other neither content nor its report."""
-    broken = processor.AttestSpanProcessor({}, tracer_provider=TracerProvider(shutdown_on_exit=False), meter_provider=live_one.meters)
+    broken = processor.AttestSpanProcessor(
+        {}, tracer_provider=TracerProvider(shutdown_on_exit=False), meter_provider=live_one.meters
+    )
     content.subscribe(live_one.processor)
     monkeypatch.setattr(broken, "accept_content", _fail)
     monkeypatch.setattr(broken, "report_waiter", _fail)

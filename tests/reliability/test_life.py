@@ -140,7 +140,9 @@ def test_a_cancelled_task_closes_its_spans_and_is_cancelled(cancel: Any) -> None
         assert len(findings(report, "tool_use")) == 1
         assert not any("open" in text for text in report.incomplete)
         assert pipeline.processor.health().open_runs == 0
-        assert {span.status.status_code.name for span in pipeline.exporter.get_finished_spans() if span.name != "evaluate a"} == {"ERROR"}
+        assert {span.status.status_code.name for span in pipeline.exporter.get_finished_spans() if span.name != "evaluate a"} == {
+            "ERROR"
+        }
 
 
 class Broken(SpanExporter):

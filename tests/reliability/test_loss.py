@@ -24,7 +24,11 @@ from tests.live.helpers import AGENT, WAIT, Live, live, tool
 from tests.reliability.helpers import drained, findings, program, recorded, verdicts
 
 ANSWER = '[{"role": "assistant", "parts": [{"type": "text", "content": "done"}]}]'
-WHOLE = {**AGENT, "gen_ai.output.messages": ANSWER, "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "go"}]}]'}
+WHOLE = {
+    **AGENT,
+    "gen_ai.output.messages": ANSWER,
+    "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "go"}]}]',
+}
 
 
 class DropTools(Sampler):
@@ -258,7 +262,9 @@ def test_the_order_of_arrival_changes_no_byte_of_a_live_report() -> None:
     def one(number: int, parent: int | None, attributes: dict[str, Any]) -> Started:
         above = None if parent is None else SpanContext(3, parent, is_remote=False)
         ids = SpanContext(3, number, is_remote=False, trace_flags=TraceFlags(1))
-        return Started(f"s{number}", context=ids, parent=above, attributes=attributes, start_time=number * 1000, end_time=number * 1000 + 500)
+        return Started(
+            f"s{number}", context=ids, parent=above, attributes=attributes, start_time=number * 1000, end_time=number * 1000 + 500
+        )
 
     spans = [one(n, 1, tool(f"t{n % 3}", "Error: no" if n == 4 else "fine")) for n in range(2, 12)]
     root = one(1, None, WHOLE)
@@ -288,7 +294,9 @@ def test_a_model_never_lifts_a_block(severity: Any) -> None:
         drained(pipeline)
         first, last = pipeline.reports[0], pipeline.reports[-1]
         assert [report.verdict for report in (first, last)] == ["block", "block"]
-        assert {finding.id for finding in first.findings() if finding.disposition == "block"} <= {finding.id for finding in last.findings()}
+        assert {finding.id for finding in first.findings() if finding.disposition == "block"} <= {
+            finding.id for finding in last.findings()
+        }
         assert "disallowed_tool" in verdicts(last, "tool_use")
 
 

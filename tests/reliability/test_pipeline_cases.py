@@ -74,7 +74,10 @@ def _pooled(pipeline: Live, conversation: str | None) -> None:
         with pipeline.tracer.start_as_current_span(f"execute_tool t{number}", attributes=tool(f"t{number}", **named)):
             pass
 
-    with pipeline.tracer.start_as_current_span("agent", context=Context(), attributes={**AGENT, **named}), ThreadPoolExecutor(2) as pool:
+    with (
+        pipeline.tracer.start_as_current_span("agent", context=Context(), attributes={**AGENT, **named}),
+        ThreadPoolExecutor(2) as pool,
+    ):
         list(pool.map(call, range(2)))
 
 
@@ -166,7 +169,9 @@ def test_d10_a_value_cut_by_the_recorders_limit_is_not_the_models_fault(by: str,
         monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "1024")
     long = json.dumps({"note": "x" * 1500})
     with live() as pipeline:
-        provider = TracerProvider(span_limits=SpanLimits(max_span_attribute_length=1024) if by == "limits" else None, shutdown_on_exit=False)
+        provider = TracerProvider(
+            span_limits=SpanLimits(max_span_attribute_length=1024) if by == "limits" else None, shutdown_on_exit=False
+        )
         provider.add_span_processor(pipeline.processor)
         start = provider.get_tracer("x").start_as_current_span
         with start("agent", attributes=AGENT), start("execute_tool t", attributes=tool(**{"gen_ai.tool.call.arguments": long})):
@@ -234,7 +239,11 @@ def test_d14_several_runs_in_one_trace_and_a_sub_agent() -> None:
             with start("agent", attributes=AGENT), start("execute_tool issue_refund", attributes=refund):
                 pass
             sub = {**AGENT, "gen_ai.agent.name": "sub"}
-            with start("agent", attributes=AGENT), start("agent", attributes=sub), start("execute_tool issue_refund", attributes=refund):
+            with (
+                start("agent", attributes=AGENT),
+                start("agent", attributes=sub),
+                start("execute_tool issue_refund", attributes=refund),
+            ):
                 pass
         reports = drained(pipeline)
         assert len(reports) == 2
@@ -374,8 +383,17 @@ def test_d22_invented_tool_names_add_one_series() -> None:
         with begin("agent", attributes=AGENT), begin("execute_tool", attributes=tool("lookup")):
             pass
         drained(pipeline)
-        labels = {dict(point).get("gen_ai.tool.name") for name in ("attest.tool.calls", "attest.findings") for point in pipeline.metric(name)}
-        names = {name for metric in ("attest.tool.calls", "attest.findings", "attest.runs") for point in pipeline.metric(metric) for name, _ in point}
+        labels = {
+            dict(point).get("gen_ai.tool.name")
+            for name in ("attest.tool.calls", "attest.findings")
+            for point in pipeline.metric(name)
+        }
+        names = {
+            name
+            for metric in ("attest.tool.calls", "attest.findings", "attest.runs")
+            for point in pipeline.metric(metric)
+            for name, _ in point
+        }
     assert labels - {None} == {"_other", "lookup"}
     assert names <= {
         "attest.check", "attest.finding.verdict", "attest.severity", "attest.disposition", "gen_ai.agent.name",
@@ -391,7 +409,10 @@ def test_d24_evidence_is_redacted_before_any_pipe() -> None:
     loggers.add_log_record_processor(SimpleLogRecordProcessor(logs))
     with live({"export": {"log_events": True}}, logger_provider=loggers) as pipeline:
         broken = tool(output=f"Error: bad key {secret}", **{"gen_ai.tool.call.arguments": f'{{"key": "{secret}"'})
-        with pipeline.tracer.start_as_current_span("agent", attributes=AGENT), pipeline.tracer.start_as_current_span("t", attributes=broken):
+        with (
+            pipeline.tracer.start_as_current_span("agent", attributes=AGENT),
+            pipeline.tracer.start_as_current_span("t", attributes=broken),
+        ):
             pass
         (report,) = drained(pipeline)
         evaluation = next(span for span in pipeline.exporter.get_finished_spans() if span.name == "evaluate a")
@@ -439,11 +460,21 @@ def test_d28_the_span_knows_that_the_tool_failed(fed_back: bool) -> None:
             chat = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(answer)}
             with start("chat", attributes={**chat, "gen_ai.output.messages": json.dumps(call)}):
                 pass
-            with pytest.raises(TimeoutError), start("execute_tool", attributes=tool(output=None, **{"gen_ai.tool.call.id": "c1"})):
+            with (
+                pytest.raises(TimeoutError),
+                start("execute_tool", attributes=tool(output=None, **{"gen_ai.tool.call.id": "c1"})),
+            ):
                 raise TimeoutError("socket said no")
             if fed_back:
                 said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "it failed"}]}])
-                with start("chat", attributes={**chat, "gen_ai.input.messages": json.dumps(answer + call + response), "gen_ai.output.messages": said}):
+                with start(
+                    "chat",
+                    attributes={
+                        **chat,
+                        "gen_ai.input.messages": json.dumps(answer + call + response),
+                        "gen_ai.output.messages": said,
+                    },
+                ):
                     pass
         (report,) = drained(pipeline)
         recorded_call = runs[0].steps[-1].tool_call or runs[0].steps[0].tool_call
@@ -467,7 +498,9 @@ def test_e02_a_span_in_each_state_of_a_run_is_handled() -> None:
 
     for state in State:
         root = bench.agent()
-        run = next(run for run in bench.buffer.runs.open.values() if run.root_key & 0xFFFFFFFFFFFFFFFF == root.get_span_context().span_id)
+        run = next(
+            run for run in bench.buffer.runs.open.values() if run.root_key & 0xFFFFFFFFFFFFFFFF == root.get_span_context().span_id
+        )
         held = bench.tool(root, "held") if state is State.ROOT_ENDED else None
         if state is not State.OPEN:
             root.end()
@@ -582,9 +615,12 @@ def test_e10_we_observe_and_forward_nothing() -> None:
     with live() as pipeline:
         pipeline.provider.add_span_processor(Other())  # type: ignore[arg-type]
         pipeline.run()
-        assert seen == [("start", "agent", True), ("start", "execute_tool t0", True), ("end", "execute_tool t0", True), ("end", "agent", True)]
+        assert seen == [
+            ("start", "agent", True),
+            ("start", "execute_tool t0", True),
+            ("end", "execute_tool t0", True),
+            ("end", "agent", True),
+        ]
         drained(pipeline)
         assert [name for _, name, _ in seen[4:]] == ["evaluate a"] * 2
         assert [s.status.status_code for s in pipeline.exporter.get_finished_spans() if s.name == "agent"] == [StatusCode.UNSET]
-
-

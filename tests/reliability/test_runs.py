@@ -84,7 +84,11 @@ def test_fragments_join_by_explicit_name(name: str, when: str) -> None:
         def fragment() -> None:
             pipeline.tracer.start_span("execute_tool far", context=Context(), attributes=tool("far", **named)).end()
 
-        early = pipeline.tracer.start_span("execute_tool far", context=Context(), attributes=tool("far", **named)) if when == "before" else None
+        early = (
+            pipeline.tracer.start_span("execute_tool far", context=Context(), attributes=tool("far", **named))
+            if when == "before"
+            else None
+        )
         root = pipeline.tracer.start_span("agent", context=Context(), attributes={**AGENT, **named})
         below = trace.set_span_in_context(root, Context())
         near = pipeline.tracer.start_span("execute_tool near", context=below, attributes=tool("near"))
@@ -108,7 +112,9 @@ def test_late_spans_supersede_once_and_never_milder() -> None:
     with live({"limits": {"grace_seconds": 0.05}}) as pipeline:
         root = pipeline.tracer.start_span("agent", context=Context(), attributes=AGENT)
         below = trace.set_span_in_context(root, Context())
-        slow = [pipeline.tracer.start_span("execute_tool t", context=below, attributes=tool(f"t{n}", f"Error: {n}")) for n in range(3)]
+        slow = [
+            pipeline.tracer.start_span("execute_tool t", context=below, attributes=tool(f"t{n}", f"Error: {n}")) for n in range(3)
+        ]
         done = threading.Event()
         pipeline.processor._pipeline._grader._sinks += (_Noting(done),)
         root.end()
@@ -216,7 +222,9 @@ def test_two_instrumentations_of_one_call_are_one_call(foreign: str) -> None:
                     return "fine"
             if foreign == "beside":
                 here = trace.get_current_span().parent  # type: ignore[attr-defined]
-                pipeline.tracer.start_span("t", context=set_span_in_context(NonRecordingSpan(here), Context()), attributes=given).end()
+                pipeline.tracer.start_span(
+                    "t", context=set_span_in_context(NonRecordingSpan(here), Context()), attributes=given
+                ).end()
             return "fine"
 
         with agent_run("a", task="t", tools=[Tool(name="lookup", side_effecting=True)]):
@@ -234,7 +242,11 @@ def test_two_instrumentations_of_one_call_are_one_call(foreign: str) -> None:
 def shape(run: Trajectory) -> Any:
     """Return what a run says, without its ids and times."""
     text = run.model_copy(update={"id": None, "started_at": None, "ended_at": None})
-    steps = [(s.agent, s.tool_call.name, s.tool_call.arguments_raw, s.tool_call.output, s.tool_call.is_error) for s in text.steps if s.tool_call]
+    steps = [
+        (s.agent, s.tool_call.name, s.tool_call.arguments_raw, s.tool_call.output, s.tool_call.is_error)
+        for s in text.steps
+        if s.tool_call
+    ]
     return (text.agent, text.task, text.final_answer, steps, text.incomplete)
 
 

@@ -130,7 +130,15 @@ def test_a_redacted_number_is_a_text() -> None:
     assert json.loads(inner["a"]) == {"card": "[redacted:card]"}
 
 
-@pytest.mark.parametrize("secret", ["sk-" + "ant-api03-" + A + A, "ghp_" + A + A, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0." + A, "postgres://app:" + A + "@h/x"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-" + "ant-api03-" + A + A,
+        "ghp_" + A + A,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0." + A,
+        "postgres://app:" + A + "@h/x",
+    ],
+)
 @pytest.mark.parametrize("mark", [" … (250 characters left out) … ", "…[9000 characters, sha256 0123abcd]…", "…"])
 def test_half_a_secret_beside_a_cut_goes(secret: str, mark: str) -> None:
     """Over text that somebody cut, the halves of a secret on both sides of the mark go too."""
@@ -152,7 +160,9 @@ def test_redacted_before_cut() -> None:
 
 def test_the_users_own_patterns_key_names_and_hook() -> None:
     """Own patterns, key names and a hook are applied, in escaped text as well."""
-    redactor = Redactor(RedactionConfig(patterns=[r"EMP-\d{4}"], key_names=["badge_no"]), hook=lambda text: text.replace("walrus", "#"))
+    redactor = Redactor(
+        RedactionConfig(patterns=[r"EMP-\d{4}"], key_names=["badge_no"]), hook=lambda text: text.replace("walrus", "#")
+    )
     assert redactor.redact("EMP-1234 walrus") == "[redacted:custom] #"
     assert redactor.redact('{"Badge-No": "77"}') == '{"Badge-No": "[redacted:secret]"}'
     assert "EMP" not in redactor.redact("EMP\\u002d1234")
@@ -190,13 +200,21 @@ def test_any_text_is_taken(text: str) -> None:
     assert REDACTOR.redact(shown) == shown
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=20), lambda s: st.lists(s) | st.dictionaries(st.text(max_size=8), s)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+        lambda s: st.lists(s) | st.dictionaries(st.text(max_size=8), s),
+    )
+)
 def test_any_json_stays_json(value: object) -> None:
     """Whatever is found in a JSON text, it stays JSON."""
     json.loads(REDACTOR.redact(json.dumps({"v": value, "password": value, "card": 4111111111111111})))
 
 
-@pytest.mark.parametrize(("digits", "right"), [(b"4111111111111111", True), (b"4111111111111112", False), (b"378282246310005", True), (b"9999999999999995", False)])
+@pytest.mark.parametrize(
+    ("digits", "right"),
+    [(b"4111111111111111", True), (b"4111111111111112", False), (b"378282246310005", True), (b"9999999999999995", False)],
+)
 def test_cards_have_a_brand_and_a_check_digit(digits: bytes, right: bool) -> None:
     """A card is of a known brand, has its length, and passes Luhn."""
     assert is_card(digits) is right

@@ -16,7 +16,14 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, TraceState, set_span_in_context
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    TraceFlags,
+    TraceState,
+    set_span_in_context,
+)
 
 from attest_otel import Attest
 from attest_otel.config import AttestConfig
@@ -57,7 +64,9 @@ def test_invented_tool_names_add_one_series() -> None:
         record = Trajectory(agent="a", tools=[Tool(name="lookup", side_effecting=False)], steps=steps)
         metrics.emit(Evaluated(record, attest.evaluate(record, checks=["tool_use"])))
     record = Trajectory(
-        agent="a", tools=[Tool(name="lookup", side_effecting=False)], steps=[Step(tool_call=ToolCall(name="lookup", arguments_raw="{}", output="fine"))]
+        agent="a",
+        tools=[Tool(name="lookup", side_effecting=False)],
+        steps=[Step(tool_call=ToolCall(name="lookup", arguments_raw="{}", output="fine"))],
     )
     metrics.emit(Evaluated(record, attest.evaluate(record, checks=["tool_use"])))
     for name in ("attest.tool.calls", "attest.findings"):
@@ -90,7 +99,12 @@ RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\
 
 def hostile_run() -> dict[str, Any]:
     """Return a run whose every text wants to own a terminal."""
-    call = {"id": DANGEROUS, "name": f"t{DANGEROUS}", "arguments_raw": f'{{"a": "{DANGEROUS}", "a": 1', "output": f"Error: {DANGEROUS}"}
+    call = {
+        "id": DANGEROUS,
+        "name": f"t{DANGEROUS}",
+        "arguments_raw": f'{{"a": "{DANGEROUS}", "a": 1',
+        "output": f"Error: {DANGEROUS}",
+    }
     return {
         "id": f"r{DANGEROUS}",
         "agent": DANGEROUS,
@@ -103,7 +117,9 @@ def hostile_run() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("arguments", [("check",), ("check", "--format", "json"), ("runs",), ("runs", "--format", "json"), ("tools",)])
+@pytest.mark.parametrize(
+    "arguments", [("check",), ("check", "--format", "json"), ("runs",), ("runs", "--format", "json"), ("tools",)]
+)
 def test_no_control_character_reaches_a_screen(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """Escape sequences, carriage returns, separators and overrides of a run are shown as text, on both streams."""
     path = tmp_path / "run.json"
@@ -135,7 +151,9 @@ def test_no_control_character_is_in_an_event() -> None:
         pipeline.run((f"Error: {DANGEROUS}",), name="agent", **{"gen_ai.conversation.id": DANGEROUS})
         assert pipeline.processor.drain(WAIT)
         (span,) = [s for s in pipeline.exporter.get_finished_spans() if s.name.startswith("evaluate")]
-        texts = [str(v) for e in span.events for v in (e.attributes or {}).values()] + [str(v) for v in (span.attributes or {}).values()]
+        texts = [str(v) for e in span.events for v in (e.attributes or {}).values()] + [
+            str(v) for v in (span.attributes or {}).values()
+        ]
         assert any("owned" in text for text in texts)
         assert [text for text in texts if RAW.search(text)] == []
 
@@ -151,11 +169,14 @@ def test_baggage_trace_state_and_resource_are_neither_settings_nor_labels(monkey
     pipeline = Live({"agents": {"a": {"allowed_tools": []}}})
     try:
         pipeline.provider._resource = Resource.create(names)
-        with pipeline.provider.get_tracer("t").start_as_current_span(
-            "agent", context=set_span_in_context(NonRecordingSpan(remote), context), attributes=AGENT, kind=SpanKind.SERVER
+        below = set_span_in_context(NonRecordingSpan(remote), context)
+        with (
+            pipeline.provider.get_tracer("t").start_as_current_span(
+                "agent", context=below, attributes=AGENT, kind=SpanKind.SERVER
+            ),
+            pipeline.tracer.start_as_current_span("execute_tool t", attributes=tool("t")),
         ):
-            with pipeline.tracer.start_as_current_span("execute_tool t", attributes=tool("t")):
-                pass
+            pass
         assert pipeline.processor.drain(WAIT)
         assert [report.verdict for report in pipeline.reports] == ["block"]
         data = pipeline.reader.get_metrics_data()
@@ -167,7 +188,7 @@ def test_baggage_trace_state_and_resource_are_neither_settings_nor_labels(monkey
         pipeline.close()
 
 
-FORGED = {
+FORGED: dict[str, Any] = {
     "attest.verdict": "pass",
     "attest.score.overall": 1.0,
     "attest.finding.id": "0" * 16,
@@ -196,10 +217,12 @@ def test_a_parent_of_our_scopes_name_hides_no_agent() -> None:
     """An agent below a span that calls itself an evaluation is judged all the same."""
     with live({"agents": {"a": {"allowed_tools": []}}}) as pipeline:
         stranger = pipeline.provider.get_tracer("attest_otel.evaluation")
-        with stranger.start_as_current_span("evaluate a", context=Context(), attributes=FORGED):
-            with pipeline.tracer.start_as_current_span("agent", attributes=AGENT):
-                with pipeline.tracer.start_as_current_span("execute_tool t", attributes=tool("t")):
-                    pass
+        with (
+            stranger.start_as_current_span("evaluate a", context=Context(), attributes=FORGED),
+            pipeline.tracer.start_as_current_span("agent", attributes=AGENT),
+            pipeline.tracer.start_as_current_span("execute_tool t", attributes=tool("t")),
+        ):
+            pass
         assert pipeline.processor.drain(WAIT)
         assert [report.verdict for report in pipeline.reports] == ["block"]
 
@@ -226,7 +249,9 @@ def test_a_processor_takes_no_settings_from_spans() -> None:
     processor = AttestSpanProcessor({"capture": "off"}, tracer_provider=provider)
     provider.add_span_processor(processor)
     before = processor.config.model_dump()
-    with provider.get_tracer("t").start_as_current_span("agent", attributes={**AGENT, "attest.capture": "full", "capture": "full"}):
+    with provider.get_tracer("t").start_as_current_span(
+        "agent", attributes={**AGENT, "attest.capture": "full", "capture": "full"}
+    ):
         pass
     assert processor.drain(WAIT)
     assert processor.config.model_dump() == before

@@ -120,9 +120,7 @@ def pieces_of(reply: Reply) -> list[str]:
     """Return the pieces of the input that a stream is made of."""
     with MessagesServer([reply]) as server:
         body = post(server, '{"stream": true}')[2].decode()
-    events = [
-        json.loads(line.removeprefix("data: ")) for line in body.splitlines() if line.startswith("data: ")
-    ]
+    events = [json.loads(line.removeprefix("data: ")) for line in body.splitlines() if line.startswith("data: ")]
     return [event["delta"]["partial_json"] for event in events if "partial_json" in event.get("delta", {})]
 
 
@@ -149,9 +147,7 @@ def test_a_stream_has_the_apis_events_in_order() -> None:
     """As documented, with a ping after the first block's start."""
     with MessagesServer([Reply([Text("abc"), ToolUse("f")], delta_chars=2)]) as server:
         status, headers, body = post(server, '{"stream": true}')
-    names = [
-        line.removeprefix("event: ") for line in body.decode().splitlines() if line.startswith("event: ")
-    ]
+    names = [line.removeprefix("event: ") for line in body.decode().splitlines() if line.startswith("event: ")]
     assert (status, headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
     assert names == [
         "message_start",
@@ -217,9 +213,7 @@ def test_a_compressed_stream_can_be_read_event_by_event() -> None:
     ],
 )
 @both
-def test_a_failure_is_the_sdks_own_error(
-    status: int, name: str, error: type[Exception], stream: bool
-) -> None:
+def test_a_failure_is_the_sdks_own_error(status: int, name: str, error: type[Exception], stream: bool) -> None:
     """With the API's name for it, the given message and headers."""
     with pytest.raises(error) as raised:
         ask([Failure(status, "no luck", headers={"retry-after": "7"})], stream=stream)
@@ -251,9 +245,7 @@ def test_a_cut_body_is_a_lost_connection(cut: int, stream: bool) -> None:
 
 def test_a_raw_reply_can_be_anything() -> None:
     """Malformed JSON, another content type, bytes."""
-    with MessagesServer(
-        [RawReply('{"type": "mess'), RawReply(b"\xff", 502, "text/html", {"x-a": "b"})]
-    ) as server:
+    with MessagesServer([RawReply('{"type": "mess'), RawReply(b"\xff", 502, "text/html", {"x-a": "b"})]) as server:
         assert post(server, "{}")[2] == b'{"type": "mess'
         status, headers, body = post(server, "{}")
     assert (status, headers["content-type"], headers["x-a"], body) == (502, "text/html", "b", b"\xff")
@@ -414,7 +406,5 @@ def test_only_the_standard_library_is_imported() -> None:
         "names = {name.partition('.')[0] for name in set(sys.modules) - package} - sys.stdlib_module_names\n"
         "print(sorted(names - {'attest_otel'}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
     assert done.stdout.strip() == "[]"
