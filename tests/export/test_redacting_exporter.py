@@ -44,7 +44,7 @@ class Kept(SpanExporter):
 def original(**limits: Any) -> ReadableSpan:
     """Return an ended span with a secret in every part."""
     memory = InMemorySpanExporter()
-    provider = TracerProvider(Resource({"host": f"at {SECRET}"}), span_limits=SpanLimits(**limits), shutdown_on_exit=False)
+    provider = TracerProvider(resource=Resource({"host": f"at {SECRET}"}), span_limits=SpanLimits(**limits), shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(memory))
     link = Link(SpanContext(1, 2, is_remote=False, trace_flags=TraceFlags(1)), {"l": SECRET})
     values: dict[str, Any] = {
@@ -66,16 +66,22 @@ def original(**limits: Any) -> ReadableSpan:
     return found
 
 
+def everything(span: ReadableSpan) -> str:
+    """Return all that a span says, as text."""
+    events = [(event.name, dict(event.attributes or {})) for event in span.events]
+    links = [dict(link.attributes or {}) for link in span.links]
+    return str((span.name, dict(span.attributes or {}), events, links, span.status.description, dict(span.resource.attributes)))
+
+
 def test_every_part_is_redacted_in_a_copy() -> None:
     """Name, attributes, keys, events, links, status and resource lose the secret; the span itself keeps it."""
     span, kept = original(), Kept()
-    before = span.to_json()
+    before = everything(span)
     RedactingSpanExporter(kept).export([span])
-    (copy,) = kept.spans
-    shown = f"{copy.to_json()}{copy.attributes}{copy.resource.attributes}"
+    shown = everything(kept.spans[0])
     assert SECRET not in shown
     assert "hunter2" not in shown
-    assert span.to_json() == before
+    assert everything(span) == before
     assert SECRET in before
 
 
@@ -175,7 +181,7 @@ def test_own_patterns_and_hook() -> None:
         raise ValueError(text)
 
     RedactingSpanExporter(kept, hook=broken).export([original()])
-    assert SECRET not in kept.spans[1].to_json()
+    assert SECRET not in everything(kept.spans[1])
 
 
 def test_one_resource_stays_one() -> None:
