@@ -44,7 +44,9 @@ class Kept(SpanExporter):
 def original(**limits: Any) -> ReadableSpan:
     """Return an ended span with a secret in every part."""
     memory = InMemorySpanExporter()
-    provider = TracerProvider(resource=Resource({"host": f"at {SECRET}"}), span_limits=SpanLimits(**limits), shutdown_on_exit=False)
+    provider = TracerProvider(
+        resource=Resource({"host": f"at {SECRET}"}), span_limits=SpanLimits(**limits), shutdown_on_exit=False
+    )
     provider.add_span_processor(SimpleSpanProcessor(memory))
     link = Link(SpanContext(1, 2, is_remote=False, trace_flags=TraceFlags(1)), {"l": SECRET})
     values: dict[str, Any] = {
