@@ -11,12 +11,13 @@ import click
 from attest_otel.cli import demo_agent
 from attest_otel.cli.demo_sending import Sending
 from attest_otel.cli.output import terminal
-from attest_otel.cli.render import plain, render_report
+from attest_otel.cli.render import print_beside, render_report
 from attest_otel.live.install import install
 from attest_otel.redaction import Redactor
 from attest_otel.trajectory import Step, ToolCall, Trajectory
 
 REPORT_SECONDS = 10.0
+MAX_CHARS = 200
 
 
 @click.command()
@@ -24,19 +25,21 @@ def demo() -> None:
     """A refund agent goes wrong; see the verdict in ten seconds."""
     console = terminal()
     redactor = Redactor()
+    show = redactor.show
     sending = Sending()
     install(sending.tracer_provider, config=demo_agent.config(), meter_provider=sending.meter_provider)
-    console.print(f"[bold]customer[/]  {plain(demo_agent.QUESTION, redactor)}")
+    print_beside(console, "customer", show(demo_agent.QUESTION, MAX_CHARS))
 
     calls: list[ToolCall] = []
 
     def on_call(name: str, arguments: str, output: str) -> None:
         calls.append(ToolCall(name=name))
-        console.print(f"[bold]agent[/]     {plain(name, redactor)} {plain(arguments, redactor)}")
-        console.print(f"          [dim]→ {plain(output, redactor)}[/]")
+        print_beside(console, "agent", f"{show(name, MAX_CHARS)} {show(arguments, MAX_CHARS)}")
+        print_beside(console, "", f"→ {show(output, MAX_CHARS)}", style="dim")
 
     run = demo_agent.run_agent(on_call)
-    console.print(f"[bold]agent[/]     {plain(run.final_answer or '', redactor)}\n")
+    print_beside(console, "agent", show(run.final_answer or "", MAX_CHARS))
+    console.print()
     report = run.report(timeout=REPORT_SECONDS)
     record = Trajectory(agent=demo_agent.AGENT, steps=[Step(tool_call=call) for call in calls])
     render_report(console, record, report, redactor)
@@ -45,11 +48,11 @@ def demo() -> None:
     if sending.endpoint is None:
         console.print("\nSet OTEL_EXPORTER_OTLP_ENDPOINT to see this run, and why, in Jaeger and Prometheus.")
         return
-    where = redactor.show(sending.endpoint, 200)
+    where = show(sending.endpoint, 200)
     if failure is None:
-        console.print(f"\nSent to {where}: trace {trace_id}", markup=False)
+        console.print(f"\nSent to {where}: trace {trace_id}")
         return
-    why = redactor.show(failure, 300)
+    why = show(failure, 300)
     click.echo(
         f"\nNot everything arrived at {where} ({why}). Is a Collector listening there? The verdict stands without it.",
         err=True,

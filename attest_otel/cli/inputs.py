@@ -67,7 +67,7 @@ def load_settings(config: str | None, cases: str | None) -> AttestConfig:
 
 def _progress() -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),

@@ -82,7 +82,7 @@ def _print(numbers: BatchMetrics) -> None:
         task = redactor.show(row.task or row.run_id or "", 60)
         marks = (_mark(row.called), _mark(row.should_call), _mark(row.valid), _mark(row.good_query))
         table.add_row(*marks, task, "← look" if row.flagged else "")
-    console.print(table, markup=False)
+    console.print(table)
     console.print()
     for name, label in LABELS.items():
         share: Share = getattr(numbers, name)

@@ -25,8 +25,8 @@ class _Terminal(Console):
 
 
 def terminal() -> Console:
-    """Return the console that reports are printed on: no colour unless it is a terminal."""
-    return _Terminal(highlight=False)
+    """Return the console that reports are printed on: no colour unless it is a terminal, no text read as markup."""
+    return _Terminal(highlight=False, markup=False, emoji=False)
 
 
 def write_json(data: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
 from rich.text import Text
 
 from attest_otel.export.events import Found, worst_first
@@ -15,6 +13,8 @@ from attest_otel.trajectory import Trajectory
 STYLES = {"pass": "green", "review": "yellow", "block": "bold red"}
 MAX_FINDINGS = 25
 MAX_REASON_CHARS = 400
+MARGIN = 10
+MIN_TEXT_WIDTH = 20
 
 
 def render_report(console: Console, run: Trajectory, report: Report, redactor: Redactor, *, everything: bool = False) -> None:
@@ -41,9 +41,12 @@ def _print_finding(console: Console, item: Found, redactor: Redactor) -> None:
     subject = [redactor.show(finding.subject, 60)] if finding.subject else []
     heading = " · ".join([f"{item.result.check}: {finding.verdict}", *place, *subject])
     console.print(Text.assemble("  ", (f"{disposition:<6}", STYLES[disposition]), "  ", (heading, "bold")))
-    console.print(Padding(Text(redactor.show(finding.reason, MAX_REASON_CHARS)), (0, 0, 0, 10), expand=False))
+    print_beside(console, "", redactor.show(finding.reason, MAX_REASON_CHARS))
 
 
-def plain(text: str, redactor: Redactor, limit: int = 200) -> str:
-    """Return a stranger's text for use in rich markup."""
-    return escape(redactor.show(text, limit))
+def print_beside(console: Console, label: str, text: str, style: str = "") -> None:
+    """Print a text that is fit to be shown beside its label; its further lines stand below the first."""
+    for line in Text(text, style=style).wrap(console, max(MIN_TEXT_WIDTH, console.width - MARGIN)):
+        line.rstrip()
+        console.print(Text.assemble((f"{label:<{MARGIN}}", "bold"), line))
+        label = ""

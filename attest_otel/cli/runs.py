@@ -42,8 +42,8 @@ def runs(paths: tuple[str, ...], output: str) -> None:
 
 def _print(console: Console, run: Trajectory, redactor: Redactor) -> None:
     show = redactor.show
-    console.print(f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold", markup=False)
-    console.print(f"  task    {show(run.task or '(not recorded)', 160)}", markup=False)
+    console.print(f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold")
+    console.print(f"  task    {show(run.task or '(not recorded)', 160)}")
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     calls = [(number, step.tool_call) for number, step in enumerate(run.steps) if step.tool_call is not None]
     for number, call in calls[:MAX_CALLS_SHOWN]:
@@ -60,4 +60,4 @@ def _print(console: Console, run: Trajectory, redactor: Redactor) -> None:
     console.print(table)
     if len(calls) > MAX_CALLS_SHOWN:
         console.print(f"  … and {len(calls) - MAX_CALLS_SHOWN} more calls")
-    console.print(f"  answer  {show(run.final_answer or '(not recorded)', 160)}\n", markup=False)
+    console.print(f"  answer  {show(run.final_answer or '(not recorded)', 160)}\n")

@@ -90,6 +90,22 @@ def test_runs_shows_what_the_checks_see(tmp_path: Path) -> None:
     assert output.count("(not recorded)") == 3
 
 
+@pytest.mark.parametrize("text", ["[/b] [bold", "[bold]cold[/bold]", "[link=x]", ":bug: :100:", "ana@example.com"])
+def test_nothing_a_stranger_wrote_is_markup(tmp_path: Path, text: str) -> None:
+    """Square brackets, emoji codes and the redactor's own marks are shown as they stand, wherever they come from."""
+    call = {"name": text, "arguments_raw": json.dumps({"q": text}), "output": text, "is_error": True}
+    record = {"id": text, "agent": text, "task": text, "steps": [{"tool_call": call}], "final_answer": text}
+    path = write_runs(tmp_path / "runs.jsonl", record)
+    shown = text.replace("ana@example.com", "[redacted:email]")
+    cases = tmp_path / "cases.yaml"
+    cases.write_text(f"- {{case_id: c, input: {json.dumps(text)}, should_call: [look]}}\n", encoding="utf-8")
+    seen, checked, metrics = run("runs", path), run("check", path), run("metrics", path, "--cases", cases)
+    assert (seen.exit_code, seen.stdout.replace("\n", " ").count(shown)) == (0, 7)
+    assert (checked.exit_code, metrics.exit_code) == (0, 0)
+    assert shown in checked.stdout
+    assert shown in metrics.stdout
+
+
 def test_contract_that_holds_and_one_that_is_broken(tmp_path: Path) -> None:
     """Cases that fit are counted; one behind its tool is named with the old parameter and the current list."""
     cases, tools = RUNS / "refund_cases.yaml", RUNS / "refund_tools.json"
