@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 from typing import Any
 
 import anyio
@@ -359,6 +360,7 @@ def test_a_forked_child_asks_by_itself() -> None:
         with judge._means.budgets._lock, judge._breaker._lock, judge._cache._lock:
             child = os.fork()
             if child == 0:
+                signal.alarm(20)
                 os._exit(0 if anyio.run(ask, "child") else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
