@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from typing import Literal
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
@@ -32,10 +33,20 @@ def otlp_span_processor(timeout_seconds: float | None = None) -> BatchSpanProces
     return BatchSpanProcessor(exporter)
 
 
-def otlp_meter_provider(resource: Resource | None = None, timeout_seconds: float | None = None) -> MeterProvider:
-    """Return a meter provider that exports metrics by OTLP, and must be shut down; arguments and errors as above."""
+def otlp_meter_provider(
+    resource: Resource | None = None, timeout_seconds: float | None = None, *, shutdown_on_exit: bool = False
+) -> MeterProvider:
+    """Return a meter provider that exports metrics by OTLP; it must be shut down, unless it is to do that on exit.
+
+    Other arguments and errors as above.
+    """
     exporter: MetricExporter = import_module(f"{_package('METRICS')}.metric_exporter").OTLPMetricExporter(timeout=timeout_seconds)
-    return MeterProvider([PeriodicExportingMetricReader(exporter)], resource=resource, shutdown_on_exit=False)
+    return MeterProvider([PeriodicExportingMetricReader(exporter)], resource=resource, shutdown_on_exit=shutdown_on_exit)
+
+
+def exports(signal: Literal["TRACES", "METRICS"]) -> bool:
+    """Return whether the environment wants a signal exported: `OTEL_{signal}_EXPORTER=none` says no."""
+    return os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != "none"
 
 
 def _package(signal: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from opentelemetry import _logs, metrics, trace
 from opentelemetry.sdk.trace import TracerProvider
 
-from attest_otel.config import AttestConfig
+from attest_otel.config import AttestConfig, resolve_config
 from attest_otel.errors import ConfigError
 from attest_otel.export.callback import OnReport
 from attest_otel.live.order import processors_of, put_first
@@ -32,7 +32,8 @@ def install(
 
     Args:
         tracer_provider: by default the global one; where there is none, one is made that exports by
-            OTLP as the `OTEL_*` environment says, and a meter provider with it.
+            OTLP as the `OTEL_*` environment says (protocol, endpoint, `OTEL_TRACES_EXPORTER=none`), and a
+            meter provider with it (`OTEL_METRICS_EXPORTER=none`).
         config: settings, a path to attest.yaml, or a mapping; None reads the file `ATTEST_CONFIG` names.
         meter_provider: where metrics go; the global one by default.
         logger_provider: where log events go, when the settings ask for them.
@@ -42,7 +43,10 @@ def install(
     Raises:
         ConfigError: the settings cannot be used, or the provider is not the SDK's.
     """
-    provider = tracer_provider if tracer_provider is not None else _global_provider()
+    if tracer_provider is None and isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        config = resolve_config(config)  # first: a wrong setting leaves no provider behind
+        _make_global_providers()
+    provider = tracer_provider if tracer_provider is not None else trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         raise ConfigError(
             f"install: expected a TracerProvider of opentelemetry-sdk, got {type(provider).__name__}; its spans can't be processed"
@@ -64,29 +68,14 @@ def install(
     return processor
 
 
-def _global_provider() -> trace.TracerProvider:
-    provider = trace.get_tracer_provider()
-    if not isinstance(provider, trace.ProxyTracerProvider):
-        return provider
-    made = _otlp_tracer_provider()
+def _make_global_providers() -> None:
+    from attest_otel.export.otlp import exports, otlp_meter_provider, otlp_span_processor  # noqa: PLC0415
+
+    made = TracerProvider()
+    if exports("TRACES"):
+        made.add_span_processor(otlp_span_processor())
+    measures = exports("METRICS") and type(metrics.get_meter_provider()).__name__ == "_ProxyMeterProvider"
+    meters = otlp_meter_provider(shutdown_on_exit=True) if measures else None
     trace.set_tracer_provider(made)
-    if type(metrics.get_meter_provider()).__name__ == "_ProxyMeterProvider":
-        metrics.set_meter_provider(_otlp_meter_provider())
-    return made
-
-
-def _otlp_tracer_provider() -> TracerProvider:
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
-
-    provider = TracerProvider()
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    return provider
-
-
-def _otlp_meter_provider() -> metrics.MeterProvider:
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
-    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
-    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415
-
-    return MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())])
+    if meters is not None:
+        metrics.set_meter_provider(meters)

@@ -37,6 +37,14 @@ def log_fault_once(where: str, fault: BaseException) -> None:
     _say_once(f"something was not recorded: {type(fault).__name__} {where}")
 
 
+def log_outside_once() -> None:
+    """Warn once that a tool was called where no run and no span is current: its run is graded without the call."""
+    _say_once(
+        "a tool was called outside every run and span, so no run has this call; "
+        "in a thread pool, attest_otel.bind_context(dispatch) keeps calls in their run"
+    )
+
+
 def _say_once(text: str) -> None:
     """Log a text once; never raises: a logging handler is foreign code."""
     if text in _said or len(_said) >= MAX_SAID:

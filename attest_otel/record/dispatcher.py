@@ -15,10 +15,10 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
-from opentelemetry import context
+from opentelemetry import context, trace
 
 from attest_otel.record.agent_run import current_run
-from attest_otel.record.capture_limits import log_fault_once
+from attest_otel.record.capture_limits import log_fault_once, log_outside_once
 from attest_otel.record.tool_requests import RequestReader
 from attest_otel.record.tool_span import ToolCallRecorder
 from attest_otel.trajectory import Tool
@@ -86,6 +86,8 @@ def _start(
     run = current_run.get()
     if run is not None and run.tools is None and tools is not None:
         run.tools = tools
+    if run is None and not trace.get_current_span().get_span_context().is_valid:
+        log_outside_once()
     recorder: ToolCallRecorder | None = None
     try:
         request = reader.read(args, kwargs)

@@ -97,3 +97,48 @@ def test_without_a_provider_one_is_made_and_the_process_still_ends() -> None:
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_TIMEOUT": "1", "PATH": ""}
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=environment, timeout=50, check=False)
     assert ended.returncode == 7
+
+
+MADE = """
+    import os, sys
+    from opentelemetry import metrics, trace
+    from attest_otel.errors import ConfigError
+    from attest_otel.live.install import install
+    from attest_otel.live.order import processors_of
+    try:
+        install(config={"nonsense": 1} if sys.argv[1:] else {})
+    except ConfigError:
+        print("ConfigError")
+    provider = trace.get_tracer_provider()
+    if isinstance(provider, trace.ProxyTracerProvider):
+        print("none")
+    else:
+        exporters = [getattr(one, "span_exporter", None) for one in processors_of(provider)]
+        print([type(one).__module__.split(".")[-2] for one in exporters if one is not None])
+    print(type(metrics.get_meter_provider()).__name__)
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "said"),
+    [
+        ({}, [], ["['http']", "MeterProvider"]),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, [], ["['grpc']", "MeterProvider"]),
+        ({"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, [], ["[]", "_ProxyMeterProvider"]),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "smoke"}, [], ["ConfigError", "none", "_ProxyMeterProvider"]),
+        ({}, ["wrong"], ["ConfigError", "none", "_ProxyMeterProvider"]),
+    ],
+)
+def test_made_providers_are_as_the_environment_says(environment: dict[str, str], arguments: list[str], said: list[str]) -> None:
+    """Protocol and exporters are the environment's, and a wrong setting leaves no provider behind."""
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(MADE), *arguments],
+        env={"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "PATH": "", **environment},
+        capture_output=True,
+        timeout=50,
+        check=True,
+        text=True,
+    )
+    assert ended.stdout.splitlines() == said

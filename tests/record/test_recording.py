@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from attest_otel import attributes as names
 from attest_otel.errors import ReportTimeoutError
-from attest_otel.record import settings
+from attest_otel.record import capture_limits, settings
 from attest_otel.record.agent_run import agent_run
 from attest_otel.record.dispatcher import bind_context, traced_dispatcher
 from attest_otel.record.settings import RecorderSettings
@@ -310,6 +310,20 @@ def test_threads_keep_their_run(spans: Spans) -> None:
     *tools, agent = spans.all()
     assert agent.context is not None
     assert {t.parent.span_id for t in tools if t.parent} == {agent.context.span_id}
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_call_that_no_run_has_is_told(
+    spans: Spans, bound: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls in threads that know of no run are told once, with the remedy; with the remedy nothing is told."""
+    monkeypatch.setattr(capture_limits, "_said", set())
+    dispatch = traced_dispatcher(lambda name, arguments: arguments)
+    with agent_run("a", task="t"), ThreadPoolExecutor(2) as pool:
+        list(pool.map(bind_context(dispatch) if bound else dispatch, ["tool"] * 4, ["{}"] * 4))
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == (0 if bound else 1)
+    assert all("bind_context" in text for text in told)
 
 
 def test_the_context_is_as_it_was(spans: Spans) -> None:
