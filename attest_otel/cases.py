@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from attest_otel.errors import ConfigError
 from attest_otel.strict_json import type_name
 from attest_otel.yaml_files import MAX_DEPTH, read_yaml, refuse_ambiguous, validate
+from attest_otel.yaml_lines import YamlLines
 
 ArgType = Literal["int", "float", "number", "bool", "str", "null", "list", "dict"]
 
@@ -77,15 +79,16 @@ def load_cases(path: str | Path) -> list[Case]:
     """Read a cases file: a YAML list of cases, or a mapping with that list under `cases`.
 
     Raises:
-        ConfigError: the file, a case or a field is wrong; names the file, the case and the field.
+        ConfigError: the file, a case or a field is wrong; names the file, the line, the case and the field.
     """
     path = Path(path)
     data = read_yaml(path)
-    items = data.get("cases") if isinstance(data, dict) and set(data) == {"cases"} else data
+    inside = ("cases",) if isinstance(data, dict) and set(data) == {"cases"} else ()
+    items = data["cases"] if inside else data
     if not isinstance(items, list):
         got = "nothing" if items is None else type_name(items)
         raise ConfigError(f"{path}: expected a list of cases (or a mapping with only `cases`), got {got}")
-    cases = _read_all(items, str(path))
+    cases = _read_all(items, path, inside)
     refuse_ambiguous(path)
     return cases
 
@@ -99,18 +102,23 @@ def check_unique(cases: Iterable[Case], where: str) -> None:
         seen[case.case_id] = number
 
 
-def _read_all(items: list[Any], where: str) -> list[Case]:
+def _read_all(items: list[Any], path: Path, inside: tuple[str, ...]) -> list[Case]:
+    lines = YamlLines(path)
     cases: list[Case] = []
     problems: list[str] = []
     for number, item in enumerate(items):
         try:
-            cases.append(validate(Case, item, f"{where}: {_label(item, number)}"))
+            cases.append(validate(Case, item, partial(_place, lines, (*inside, number), _label(item, number))))
         except ConfigError as error:
             problems.append(str(error))
     if problems:
         raise ConfigError("\n".join(problems))
-    check_unique(cases, where)
+    check_unique(cases, str(path))
     return cases
+
+
+def _place(lines: YamlLines, case: tuple[int | str, ...], label: str, field: tuple[int | str, ...]) -> str:
+    return f"{lines.place((*case, *field))}: {label}"
 
 
 def _label(item: Any, number: int) -> str:

@@ -29,6 +29,7 @@ from attest_otel.rules import Rule, check_agent_rules
 from attest_otel.trajectory import Tool
 from attest_otel.verdict import VerdictPolicy
 from attest_otel.yaml_files import UNNAMED, read_yaml, refuse_ambiguous, validate
+from attest_otel.yaml_lines import YamlLines
 
 CheckName = Literal[
     "tool_use", "arguments", "expectations", "selection", "repetition", "actions", "provenance",
@@ -168,11 +169,11 @@ class AttestConfig(Settings):
         """Read a configuration file, and the cases files it names.
 
         Raises:
-            ConfigError: with the file and the path of each field that is wrong.
+            ConfigError: with the file, the line and the path of each field that is wrong.
         """
         path = Path(path)
         data = read_yaml(path)
-        settings = validate(cls, {} if data is None else data, str(path))
+        settings = validate(cls, {} if data is None else data, YamlLines(path).place)
         refuse_ambiguous(path, off_for="capture")
         return settings.ready(str(path), path.parent)
 

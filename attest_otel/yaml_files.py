@@ -7,6 +7,7 @@ false, `010` is eight) are left to the strict models, whose errors say how to qu
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,7 @@ _AMBIGUOUS = re.compile(
 )
 
 Model = TypeVar("Model", bound=BaseModel)
+Where = str | Callable[[tuple[int | str, ...]], str]
 
 
 def read_yaml(path: Path) -> Any:
@@ -90,11 +92,16 @@ def refuse_ambiguous(path: Path, *, off_for: str | None = None) -> None:
             )
 
 
-def validate(model: type[Model], data: Any, where: str) -> Model:
+def validate(model: type[Model], data: Any, where: Where) -> Model:
     """Return `data` as a `model`.
 
+    Args:
+        model: what the data must be.
+        data: plain data.
+        where: what names the data in errors, or a function from a field's location to its name and line.
+
     Raises:
-        ConfigError: every field that is wrong, with its path below `where`.
+        ConfigError: every field that is wrong, with its path.
     """
     try:
         return model.model_validate(data)
@@ -102,11 +109,13 @@ def validate(model: type[Model], data: Any, where: str) -> Model:
         raise ConfigError(describe(error, where)) from None
 
 
-def describe(error: ValidationError, where: str, *, is_yaml: bool = True) -> str:
+def describe(error: ValidationError, where: Where, *, is_yaml: bool = True) -> str:
     """Say for a person what pydantic found: one line a field, with its path and what was expected."""
-    lines = [_describe_one(dict(part), where, is_yaml=is_yaml) for part in error.errors(include_url=False)[:10]]
+    named = where if callable(where) else lambda _: where
+    parts = error.errors(include_url=False)[:10]
+    lines = [_describe_one(dict(part), named(part["loc"]), is_yaml=is_yaml) for part in parts]
     left_out = error.error_count() - len(lines)
-    return "\n".join(lines) + (f"\n{where}: and {left_out} more" if left_out > 0 else "")
+    return "\n".join(lines) + (f"\n{named(())}: and {left_out} more" if left_out > 0 else "")
 
 
 def field_path(location: tuple[int | str, ...]) -> str:

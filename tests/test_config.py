@@ -61,9 +61,9 @@ def test_everything_has_a_default(write: Any) -> None:
     ],
 )
 def test_unknown_key_names_its_path(write: Any, text: str, where: str) -> None:
-    """A misspelt key anywhere is refused by file and path."""
+    """A misspelt key anywhere is refused by file, line and path."""
     path = write(text)
-    assert refusal(path) == f"{path}: {where}: unknown field"
+    assert refusal(path) == f"{path}:1: {where}: unknown field"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_missing_or_wrong_cases_file_is_named(write: Any, tmp_path: Path) -> Non
     path = write("agents: {a: {cases: cases.yaml}}")
     assert refusal(path).startswith(f"{tmp_path / 'cases.yaml'}: cannot be read: No such file")
     write("- {case_id: c, should_call: [pay], nope: 1}", "cases.yaml")
-    assert refusal(path) == f"{tmp_path / 'cases.yaml'}: case 'c': nope: unknown field"
+    assert refusal(path) == f"{tmp_path / 'cases.yaml'}:1: case 'c': nope: unknown field"
 
 
 def test_case_ids_are_unique(write: Any) -> None:

@@ -177,12 +177,12 @@ def test_wrong_usage(arguments: tuple[str, ...], said: str) -> None:
 
 
 def test_config_with_an_unknown_key(file: Callable[..., Path], tmp_path: Path) -> None:
-    """A misspelt setting stops the command before any run, by file and path."""
+    """A misspelt setting stops the command before any run, by file, line and path."""
     config = tmp_path / "attest.yaml"
     config.write_text("agents: {a: {alowed_tools: []}}")
     result = run("check", file(PASSED), "--config", config)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"attest-otel: {config}: agents.a.alowed_tools: unknown field\n"
+    assert result.stderr == f"attest-otel: {config}:1: agents.a.alowed_tools: unknown field\n"
 
 
 def test_config_from_the_environment(file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
