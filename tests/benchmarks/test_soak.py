@@ -30,7 +30,7 @@ def resident_bytes() -> int:
 
 def descriptors() -> int:
     """Return how many file descriptors are open."""
-    return len(os.listdir("/proc/self/fd"))
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.slow
@@ -57,7 +57,9 @@ def test_soak() -> None:
         health = one.processor.health()
         after = resident_bytes(), threading.active_count(), descriptors()
     assert warm is not None
-    print(f"\n{SOAK_SECONDS:.0f} s, {sent} runs, evaluated {health.evaluated}, dropped {dict(health.dropped)}, open {health.open_runs}")
+    print(
+        f"\n{SOAK_SECONDS:.0f} s, {sent} runs, evaluated {health.evaluated}, dropped {dict(health.dropped)}, open {health.open_runs}"
+    )
     print(f"(bytes, threads, descriptors) warm {warm}, after {after}, peak {peak} bytes")
     assert after[0] - warm[0] < MAX_GROWTH_BYTES
     assert after[1:] == warm[1:]
