@@ -27,7 +27,7 @@ MAX_FINDINGS = 100
 _REASONS = {
     Gap.RESULT_MISSING: "No result of {} was recorded.",
     Gap.PAIRING_AMBIGUOUS: "Several results could be that of {}, and no way to tell which.",
-    Gap.ORPHAN_RESULT: "A result of {} belongs to no call on record.",
+    Gap.ORPHAN_RESULT: "A part of {} belongs to no run or call on record.",
     Gap.TRUNCATED: "A value of {} was cut when it was recorded.",
     Gap.NOT_RECORDED: "The arguments of {} were not recorded.",
     Gap.REQUESTED_NOT_RUN: "The model asked for {}, and nothing shows that it ran.",
