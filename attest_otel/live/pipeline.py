@@ -57,7 +57,7 @@ class Pipeline:
         self._counts = Counts("started", "evaluated", "unsampled")
         self._dropped = Counts(*DROP_REASONS)
         self._jobs: dict[int, Job] = {}
-        self._stopped = False
+        self._stopped = self._giving_up = False
         self._answers: deque[tuple[int, Report | str]] = deque(maxlen=MAX_ANSWERS)
         self._last_success: float | None = None
         self._began = self._waiting_since = clock()
@@ -167,6 +167,7 @@ class Pipeline:
         self._lane.close()
         self._lane.halt(min(max(ends - self._clock(), 0.0), LAST_STEP_SECONDS))
         self.worker.stop(max(ends - self._clock(), 0.0))
+        self._count_left()
 
     def _on_round(self, now: float) -> float | None:
         self._submit_ready(now)
@@ -190,7 +191,9 @@ class Pipeline:
         for job in self.buffer.runs.take_ready():
             if job.revision == 0:
                 self._counts.add("started")
-            if len(self._jobs) >= self._limits.max_queue_runs:
+            if self._giving_up:
+                self._drop(job, "shutdown", UNGRADED, now)
+            elif len(self._jobs) >= self._limits.max_queue_runs:
                 self._drop(job, "queue_full", "the queue of runs is full (limits.max_queue_runs)", now)
             else:
                 self._waiting_since = self._waiting_since if self._lane.pending else now
@@ -268,6 +271,7 @@ class Pipeline:
 
     def _give_up(self, ends: float) -> None:
         """Report unchecked what there was no time to grade; what is stuck is left behind."""
+        self._giving_up = True
         self._lane.drop_queued()
         left = list(self._jobs.values())
         if not left:
@@ -281,3 +285,10 @@ class Pipeline:
             time.sleep(0.002)
         lane.close()
         lane.halt(LAST_STEP_SECONDS)
+
+    def _count_left(self) -> None:
+        """Count what there was no time even to report."""
+        for key in list(self._jobs):
+            job = self._jobs.pop(key, None)
+            if job is not None and job.revision == 0:
+                self._dropped.add("shutdown")
