@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import threading
 from collections.abc import Callable
@@ -114,7 +115,7 @@ def _waker(wake: Callable[[], None]) -> Callable[[], object]:
     if "trio" in sys.modules:
         import trio  # noqa: PLC0415  # only where the caller has it loaded
 
-        if trio.lowlevel.in_trio_run():
+        with contextlib.suppress(RuntimeError):  # trio is loaded, and it is asyncio that runs here
             token = trio.lowlevel.current_trio_token()
             return lambda: token.run_sync_soon(wake)
     loop = asyncio.get_running_loop()
