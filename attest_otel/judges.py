@@ -7,6 +7,7 @@ loop each, are closed when nobody in that loop uses it any more. The child of a 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -128,6 +129,7 @@ def _running_loop() -> object:
     asyncio = sys.modules.get("asyncio")
     loop: object = asyncio._get_running_loop() if asyncio is not None else None  # noqa: SLF001  # the call that doesn't raise
     trio = sys.modules.get("trio")
-    if loop is None and trio is not None and trio.lowlevel.in_trio_run():
-        loop = trio.lowlevel.current_trio_token()
+    if loop is None and trio is not None:
+        with contextlib.suppress(RuntimeError):
+            loop = trio.lowlevel.current_trio_token()
     return loop
