@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from attest_otel.config import RedactionConfig
@@ -17,6 +18,8 @@ Hook = Callable[[str], str]
 FAILED = "[redaction failed]"
 REPLACED = "[redacted:secret]"
 MAX_DEPTH = 32
+MAX_REMEMBERED = 1_024
+MAX_REMEMBERED_CHARS = 256
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,6 +36,7 @@ class Redactor:
         settings = config or RedactionConfig()
         self._finder = finder_of(settings) if settings.enabled else None
         self._hook = hook or settings.hook
+        self._remembered = self._show if self._hook is not None else lru_cache(MAX_REMEMBERED)(self._show)
 
     def redact(self, text: str) -> str:
         """Return the text without secrets."""
@@ -62,7 +66,14 @@ class Redactor:
         return value not in ("", [], {}, ()) and self._finder.is_key_name(key)
 
     def show(self, text: str, limit: int) -> str:
-        """Return the text as a person's screen may have it: redacted, cut to `limit` characters, cleaned."""
+        """Return the text as a person's screen may have it: redacted, cut to `limit` characters, cleaned.
+
+        The last short texts are remembered: reasons and names are the same from run to run.
+        """
+        plain = type(text) is str and len(text) <= MAX_REMEMBERED_CHARS
+        return self._remembered(text, limit) if plain else self._show(text, limit)
+
+    def _show(self, text: str, limit: int) -> str:
         return clean(cut(self.redact(text), limit))
 
     def finds(self, text: str) -> bool:

@@ -20,6 +20,8 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from attest_otel import content
 from attest_otel.live.processor import AttestSpanProcessor
+from attest_otel.redaction import Redactor
+from attest_otel.redaction.redactor import MAX_REMEMBERED
 from tests.live.helpers import AGENT, WAIT, Live, live, missing, together, tool
 
 ROOT = Path(__file__).parents[2]
@@ -323,3 +325,21 @@ def test_shutdown_from_many_threads_under_load() -> None:
     assert health.started == health.evaluated + sum(health.dropped.values())
     assert len(ids) <= health.started
     pipeline.close()
+
+
+def test_short_texts_are_redacted_once_and_a_hook_is_asked_each_time() -> None:
+    """What is remembered of shown texts is bounded and shows the same; with the program's own function nothing is remembered."""
+    asked: list[str] = []
+
+    def hook(text: str) -> str:
+        asked.append(text)
+        return text
+
+    plain, hooked = Redactor(), Redactor(hook=hook)
+    texts = [f"mail to a{number}@example.org" for number in range(2 * MAX_REMEMBERED)]
+    for _ in range(2):
+        assert {plain.show(text, 200) for text in texts} == {Redactor().show(texts[0], 200)}
+        assert hooked.show(texts[0], 200) == plain.show(texts[0], 200)
+    assert len(asked) == 2
+    assert plain._remembered.cache_info().currsize == MAX_REMEMBERED  # type: ignore[attr-defined]
+    assert plain.show(texts[0], 5) != plain.show(texts[0], 200)
