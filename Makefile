@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test e2e lint types check bench soak docs lock clean
+.PHONY: demo test e2e lint types check bench soak oldest docs lock clean
 
 demo: $(READY)
 	@$(BIN)/attest-otel demo
@@ -31,6 +31,15 @@ bench: $(READY)
 soak: $(READY)
 	$(BIN)/python -m pytest tests/benchmarks -m slow -q --timeout=1200
 
+# The tests that need no newer SDK, with the oldest versions that pyproject.toml promises, in an environment of their own.
+OLDEST := .venv-oldest
+oldest: pyproject.toml tests/oldest.txt
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --retries 5 --constraint tests/oldest.txt --editable . \
+		'backports.zstd>=1' 'brotli>=1.2' 'hypothesis>=6.120' 'pytest>=8.3' 'pytest-randomly>=3.16' 'pytest-timeout>=2.3' 'trio>=0.27'
+	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider tests/live tests/export tests/read tests/record tests/checks tests/judge \
+		tests/reliability/test_bounds.py tests/reliability/test_gate.py tests/reliability/test_harmless.py --deselect tests/judge/test_anthropic_judge.py::test_what_is_sent
+
 $(READY): pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --retries 5 --require-hashes -r requirements.lock
@@ -47,4 +56,4 @@ lock:
 		--python-version 3.11 --output-file requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .benchmarks .hypothesis
+	rm -rf $(VENV) $(OLDEST) .mypy_cache .pytest_cache .ruff_cache .benchmarks .hypothesis

@@ -9,6 +9,7 @@ the questions of one check run at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import anyio
@@ -147,7 +148,7 @@ async def _in_time(name: CheckName, job: Callable[[], Awaitable[CheckResult | No
     if ends is not None and anyio.current_time() >= ends:
         return late
     try:
-        with anyio.move_on_at(ends) if ends is not None else anyio.CancelScope():
+        with anyio.CancelScope(deadline=math.inf if ends is None else ends):
             return await job()
     except Exception as error:  # noqa: BLE001  # a faulty check must not cost the run its other findings
         return unchecked(name, f"asking the grading model failed: {type(error).__name__}", {"limit": "error"})
