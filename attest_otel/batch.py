@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from attest_otel.cases import Case
 from attest_otel.checks import selection
-from attest_otel.checks.quality import has_good_query, is_valid_call
+from attest_otel.checks.arguments.quality import has_good_query, is_valid_call
 from attest_otel.checks.view import RunView
 
 SHARES = (

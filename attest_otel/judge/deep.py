@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from attest_otel.checks.injection import shared_scan
-from attest_otel.checks.injection_scan import Scanned
+from attest_otel.checks.injection.scan import Scanned
 from attest_otel.checks.order import is_later
-from attest_otel.checks.rule_findings import findings_for, kept, unjudged
+from attest_otel.checks.policy.findings import findings_for, kept, unjudged
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result, share_passed
 from attest_otel.judge.asking import Asker, Reply

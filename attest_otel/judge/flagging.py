@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from attest_otel.checks.injection_scan import scan_text
+from attest_otel.checks.injection.scan import scan_text
 
 MAX_PAYLOADS = 5
 REMOVED = "[removed: reads like an instruction]"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attest_otel.checks.quality import content_words, has_good_query, is_valid_call
+from attest_otel.checks.arguments.quality import content_words, has_good_query, is_valid_call
 from tests.checks.argument_runs import call, findings, tool, view
 
 TEXT = {"type": "string"}

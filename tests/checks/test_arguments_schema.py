@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from attest_otel.checks import schema as schemas
-from attest_otel.checks.schema import compile_schema
+from attest_otel.checks.arguments import schema as schemas
+from attest_otel.checks.arguments.schema import compile_schema
 from tests.checks.argument_runs import call, findings, tool, words
 
 NODE = {"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#/$defs/node"}}}

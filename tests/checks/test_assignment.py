@@ -8,8 +8,8 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel.checks import assignment
-from attest_otel.checks.assignment import MAX_EXACT_ROWS, align, assign, first_sequence
+from attest_otel.checks.expectations import assignment
+from attest_otel.checks.expectations.assignment import MAX_EXACT_ROWS, align, assign, first_sequence
 
 COSTS = st.integers(1, 4).flatmap(
     lambda rows: st.integers(1, 5).flatmap(

@@ -9,7 +9,7 @@ import re2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attest_otel.checks.injection_patterns import PATTERNS, TRIGGER, Pattern
+from attest_otel.checks.injection.patterns import PATTERNS, TRIGGER, Pattern
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)

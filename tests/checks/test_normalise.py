@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel.checks.normalise import normalise
+from attest_otel.checks.injection.normalise import normalise
 
 
 @pytest.mark.parametrize(

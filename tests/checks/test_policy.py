@@ -8,7 +8,7 @@ import pytest
 
 from attest_otel import Attest
 from attest_otel.checks.policy import check
-from attest_otel.checks.rule_findings import MAX_FINDINGS
+from attest_otel.checks.policy.findings import MAX_FINDINGS
 from attest_otel.config import AttestConfig
 from tests.checks.call_runs import call, only, said, view
 

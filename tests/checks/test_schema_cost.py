@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from attest_otel.checks.schema import compile_schema
-from attest_otel.checks.schema_cost import is_affordable, is_explainable
+from attest_otel.checks.arguments.schema import compile_schema
+from attest_otel.checks.arguments.schema_cost import is_affordable, is_explainable
 from tests.checks.argument_runs import call, findings, words
 
 SECONDS = 30

@@ -14,7 +14,8 @@ import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attest_otel.checks.injection_patterns import (
+from attest_otel.checks.injection.normalise import ESCAPE_KINDS, Normalised, normalise
+from attest_otel.checks.injection.patterns import (
     BASE64,
     COMMENT,
     HIDDEN_PATTERNS,
@@ -23,8 +24,7 @@ from attest_otel.checks.injection_patterns import (
     Pattern,
     PatternSet,
 )
-from attest_otel.checks.normalise import ESCAPE_KINDS, Normalised, normalise
-from attest_otel.checks.payload import Payload, instruction_at, paragraph_at
+from attest_otel.checks.injection.payload import Payload, instruction_at, paragraph_at
 from attest_otel.checks.view import Call, RunView
 from attest_otel.trajectory import Artifact
 

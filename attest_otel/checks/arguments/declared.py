@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from attest_otel.checks.schema import MAX_NODES_EXPLAINED, CompiledSchema, Path
+from attest_otel.checks.arguments.schema import MAX_NODES_EXPLAINED, CompiledSchema, Path
 from attest_otel.json_values import equal, has_at_most_nodes
 
 MAX_PARTS = 200

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from attest_otel.checks.schema import compile_schema
+from attest_otel.checks.arguments.schema import compile_schema
 from attest_otel.checks.view import Call, RunView
 from attest_otel.trajectory import Tool
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from attest_otel.checks.effects import effect_of
-from attest_otel.checks.rule_findings import Said, findings_for, kept
+from attest_otel.checks.policy.findings import Said, findings_for, kept
 from attest_otel.checks.view import Call
 from attest_otel.findings import Finding
 from attest_otel.rules import Rule

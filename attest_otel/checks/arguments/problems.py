@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from attest_otel.checks.schema import ABSENT, Path
+from attest_otel.checks.arguments.schema import ABSENT, Path
 from attest_otel.checks.view import Call
 from attest_otel.findings import Finding, Severity, make_finding
 from attest_otel.json_spelling import spell

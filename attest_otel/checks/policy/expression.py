@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from attest_otel.cel import EvaluationError, Program, compile_expression, to_cel
-from attest_otel.checks.rule_calls import select
-from attest_otel.checks.rule_findings import Said, findings_for, kept, unjudged
+from attest_otel.checks.policy.calls import select
+from attest_otel.checks.policy.findings import Said, findings_for, kept, unjudged
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import Finding, excerpt
 from attest_otel.rules import Rule

@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from attest_otel.checks.injection_scan import Scan, Scanned
-from attest_otel.checks.injection_words import (
+from attest_otel.checks.injection.payload import Payload
+from attest_otel.checks.injection.scan import Scan, Scanned
+from attest_otel.checks.injection.words import (
     COMMON_WORDS,
     CONTENT_WORD,
     DELEGATION,
@@ -37,7 +38,6 @@ from attest_otel.checks.injection_words import (
     thought_keys,
 )
 from attest_otel.checks.order import is_later
-from attest_otel.checks.payload import Payload
 from attest_otel.checks.view import Call, RunView
 
 MAX_INDEXED_CHARS = 4_194_304

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attest_otel.checks.rule_calls import check_at_most, check_order
-from attest_otel.checks.rule_findings import NAME, unjudged
+from attest_otel.checks.policy.calls import check_at_most, check_order
+from attest_otel.checks.policy.findings import NAME, unjudged
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_result, share_passed
 from attest_otel.rules import Rule
@@ -56,7 +56,7 @@ class _Grader:
         return [unjudged(rule, NO_MODEL)]
 
     def _expression(self, rule: Rule, source: str, calls: Sequence[Call]) -> list[Finding]:
-        from attest_otel.checks.rule_expression import Values, check_expression  # noqa: PLC0415
+        from attest_otel.checks.policy.expression import Values, check_expression  # noqa: PLC0415
 
         values = self._values if isinstance(self._values, Values) else Values(self._view)
         self._values = values

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from attest_otel.checks.grounding import has_digit, is_identifier
+from attest_otel.checks.provenance.grounding import has_digit, is_identifier
 from attest_otel.trajectory import Tool
 
 MAX_VALUES_PER_CALL = 1_000

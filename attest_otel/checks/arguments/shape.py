@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
-from attest_otel.checks.leaks import may_be_out_of_place
+from attest_otel.checks.arguments.leaks import may_be_out_of_place
 
 MAX_DEPTH = 16
 _PLAIN = frozenset({int, bool, type(None)})

@@ -25,9 +25,9 @@ from itertools import pairwise
 from typing import Any
 
 from attest_otel.cases import Case
-from attest_otel.checks.call_claims import Claim, tell
 from attest_otel.checks.case_lookup import unknown_case
-from attest_otel.checks.matching import Matching
+from attest_otel.checks.expectations.call_claims import Claim, tell
+from attest_otel.checks.expectations.matching import Matching
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result, share_passed
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from attest_otel.cases import Case, ExpectedCall
-from attest_otel.checks.assignment import align, assign, first_sequence
-from attest_otel.checks.call_claims import Claim, failing_claims
+from attest_otel.checks.expectations.assignment import align, assign, first_sequence
+from attest_otel.checks.expectations.call_claims import Claim, failing_claims
 from attest_otel.checks.view import Call, RunView
 from attest_otel.parameters import Parameters, parameters_of
 from attest_otel.strict_json import canonical, equal, spell, type_name

@@ -14,11 +14,11 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from attest_otel.checks.argument_problems import Problem, path_text
-from attest_otel.checks.declared import declares_literal, is_required, type_mismatches, undeclared_keys
-from attest_otel.checks.leaks import blank_is_a_value, is_placeholder, leaked_markup
-from attest_otel.checks.quality import query_text, shares_a_word
-from attest_otel.checks.schema import CompiledSchema, Path, Violation, value_at
+from attest_otel.checks.arguments.declared import declares_literal, is_required, type_mismatches, undeclared_keys
+from attest_otel.checks.arguments.leaks import blank_is_a_value, is_placeholder, leaked_markup
+from attest_otel.checks.arguments.problems import Problem, path_text
+from attest_otel.checks.arguments.quality import query_text, shares_a_word
+from attest_otel.checks.arguments.schema import CompiledSchema, Path, Violation, value_at
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import excerpt
 from attest_otel.json_values import MAX_NODES

@@ -21,9 +21,9 @@ from typing import Any
 
 import jsonschema_rs
 
-from attest_otel.checks.schema_cost import is_affordable, is_explainable
-from attest_otel.checks.schema_text import describe, without_patterns
-from attest_otel.checks.shape import Shape, is_surely_fine, shape_of
+from attest_otel.checks.arguments.schema_cost import is_affordable, is_explainable
+from attest_otel.checks.arguments.schema_text import describe, without_patterns
+from attest_otel.checks.arguments.shape import Shape, is_surely_fine, shape_of
 from attest_otel.json_values import has_at_most_nodes, leaf_text
 
 MAX_SCHEMA_CHARS = 1_000_000

@@ -23,10 +23,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from attest_otel.checks.asked_values import Asked, asked_values
-from attest_otel.checks.grounding import Evidence, SearchLimitError, spellings_of_date, spellings_of_number
 from attest_otel.checks.injection import shared_scan
-from attest_otel.checks.injection_scan import Scanned
+from attest_otel.checks.injection.scan import Scanned
+from attest_otel.checks.provenance.asked_values import Asked, asked_values
+from attest_otel.checks.provenance.grounding import Evidence, SearchLimitError, spellings_of_date, spellings_of_number
 from attest_otel.checks.tool_use import find_recoveries
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, Severity, make_finding, make_result, share_passed

@@ -26,8 +26,10 @@ from functools import cached_property
 from typing import Any
 
 from attest_otel import strict_json
-from attest_otel.checks.argument_problems import NAME, Problem, fidelity, path_text, to_finding
-from attest_otel.checks.argument_values import (
+from attest_otel.checks.arguments.problems import NAME, Problem, fidelity, path_text, to_finding
+from attest_otel.checks.arguments.rewriting import Rewrite, find_rewrites, is_plainly_same, repaired
+from attest_otel.checks.arguments.schema import NO_SCHEMA, CompiledSchema, compile_schema, value_at
+from attest_otel.checks.arguments.values import (
     MAX_PER_VERDICT,
     Quotable,
     capped,
@@ -35,8 +37,6 @@ from attest_otel.checks.argument_values import (
     quality_problems,
     schema_problems,
 )
-from attest_otel.checks.rewriting import Rewrite, find_rewrites, is_plainly_same, repaired
-from attest_otel.checks.schema import NO_SCHEMA, CompiledSchema, compile_schema, value_at
 from attest_otel.checks.tool_use import find_recoveries
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result

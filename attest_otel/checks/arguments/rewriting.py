@@ -23,8 +23,8 @@ from itertools import islice
 from typing import Any, Literal
 
 from attest_otel import strict_json
-from attest_otel.checks.declared import declared_at, is_declared, is_required
-from attest_otel.checks.schema import ABSENT, Path
+from attest_otel.checks.arguments.declared import declared_at, is_declared, is_required
+from attest_otel.checks.arguments.schema import ABSENT, Path
 from attest_otel.findings import Severity
 
 Kind = Literal["value", "type", "encoding", "keys"]

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attest_otel.checks.injection_effect import Effect, Effects, EffectUnknownError
-from attest_otel.checks.injection_scan import Scan, Scanned, scan_run
-from attest_otel.checks.payload import Payload
+from attest_otel.checks.injection.effect import Effect, Effects, EffectUnknownError
+from attest_otel.checks.injection.payload import Payload
+from attest_otel.checks.injection.scan import Scan, Scanned, scan_run
 from attest_otel.checks.view import RunView
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result
 
