@@ -3,8 +3,10 @@
 First that speaks wins: explicit `is_error`; the recorded status (`error_type`); the exit code; the
 fields of a JSON object result; the text rule of the seed (empty, starts with error, exception or
 traceback, contains `error:` or `exception:`), plus a Python traceback header anywhere. An explicit
-"no" ends the search. `error_detection: text` leaves out the middle three. An output that nobody
-recorded is no outcome at all. Source: the tool-use page, and DESIGN 3 rules 1 and 4.
+"no" ends the search. The `isError` of an MCP result is a recorded status; that of any other object is
+one field among others, and where another field says error, that one speaks. `error_detection: text`
+leaves out the middle three. An output that nobody recorded is no outcome at all. Source: the tool-use
+page, and DESIGN 3 rules 1 and 4.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import re
 from typing import Any, Literal, NamedTuple
 
+from attest_otel.result_fields import field_error, mcp_flag
 from attest_otel.trajectory import Tool, ToolCall
 
 ErrorSource = Literal["is_error", "status", "exit_code", "fields", "text", "returns_nothing"]
@@ -21,8 +24,6 @@ MAX_FIELDS_CHARS = 4 * 1024 * 1024
 _STATUS_THAT_MAY_FAIL = re.compile(r'"status(?:_code|Code)?"\s*+:\s*+(?:[45]|"[^a-dg-zA-DG-Z])')
 _ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
 _BEFORE_JSON = "\ufeff \t\r\n\v\f\u00a0"
-_FAILED_WORDS = frozenset({"error", "failed", "failure"})
-_STATUS_FIELDS = ("status", "status_code", "statusCode", "http_status")
 _TEXT_STARTS = ("error", "exception", "traceback")
 _TRACEBACK_HEADER = "traceback (most recent call last)"
 
@@ -54,30 +55,22 @@ def decide_outcome(call: ToolCall, tool: Tool | None, *, text_only: bool = False
 def _from_structure(call: ToolCall, tool: Tool | None) -> Outcome | None:
     if call.error_type:
         return Outcome(True, "status", f"the recorded status is an error ({call.error_type})")
+    result = None if call.output is None or call.output_fidelity == "ambiguous" else _as_object(call.output)
+    flag = None if result is None else mcp_flag(result)
+    if flag is not None:
+        return Outcome(flag, "status", f"isError is {str(flag).lower()}")
     if call.exit_code is not None:
         good = tool.ok_exit_codes if tool is not None else [0]
         return Outcome(call.exit_code not in good, "exit_code", f"exit code {call.exit_code}")
-    if call.output is None or call.output_fidelity == "ambiguous":
-        return None
-    return _from_fields(call.output)
+    return None if result is None else _from_fields(result)
 
 
-def _from_fields(output: str) -> Outcome | None:
-    result = _as_object(output)
-    if result is None:
-        return None
-    if isinstance(result.get("isError"), bool):
-        return Outcome(result["isError"], "status", f"isError is {str(result['isError']).lower()}")
-    for name in ("error", "errors"):
-        if result.get(name):
-            return Outcome(True, "fields", f"the result has a non-empty {name!r}")
-    for name in ("ok", "success"):
-        if result.get(name) is False:
-            return Outcome(True, "fields", f"{name} is false")
-    for name in _STATUS_FIELDS:
-        if _is_failed_status(result.get(name), words=name == "status"):
-            return Outcome(True, "fields", f"{name} is {result[name]}")
-    return None
+def _from_fields(result: dict[str, Any]) -> Outcome | None:
+    denied = result.get("isError") is False
+    reason = field_error(result)
+    if reason is not None:
+        return Outcome(True, "fields", f"{reason}, though isError is false" if denied else reason)
+    return Outcome(False, "fields", "isError is false") if denied else None
 
 
 def _as_object(output: str) -> dict[str, Any] | None:
@@ -101,14 +94,6 @@ def _may_tell(output: str) -> bool:
     if "\\u00" in output and _ESCAPED_ASCII.search(output) is not None:
         return True
     return '"status' in output and _STATUS_THAT_MAY_FAIL.search(output) is not None
-
-
-def _is_failed_status(value: Any, *, words: bool) -> bool:
-    if isinstance(value, str):
-        if words and value.strip().casefold() in _FAILED_WORDS:
-            return True
-        return len(value) == 3 and value.isascii() and value.isdigit() and value[0] in "45"  # noqa: PLR2004
-    return isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599  # noqa: PLR2004
 
 
 def _from_text(output: str, *, returns_nothing: bool) -> Outcome:

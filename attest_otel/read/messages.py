@@ -11,6 +11,7 @@ from typing import Any
 
 from attest_otel.read.facts import ABSENT, Arguments, Message, Request, ToolResult, arguments_from
 from attest_otel.read.values import MAX_PARTS, load, load_list, text_of
+from attest_otel.result_fields import mcp_flag
 from attest_otel.trajectory import ArgumentsFidelity
 
 _CALL_TYPES = frozenset({"tool_call", "tool-call", "tool_use", "function_call", "toolUse", "server_tool_use"})
@@ -209,8 +210,8 @@ def _result_text(value: Any) -> tuple[str | None, bool | None]:
             return text_of(value["value"]), True if kind.startswith("error") else None
         if set(value) == {"text"} and isinstance(value["text"], str):
             return value["text"], None
-        flag = value.get("isError")
-        if isinstance(flag, bool) and isinstance(value.get("content"), list):
+        flag = mcp_flag(value)
+        if flag is not None and isinstance(value["content"], list):
             return _result_text(value["content"])[0], flag
     if isinstance(value, list) and value and all(_is_text_part(part) for part in value):
         return "\n".join(str(part.get("text", part.get("content"))) for part in value), None

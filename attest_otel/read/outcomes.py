@@ -10,6 +10,7 @@ from attest_otel.read.facts import ToolResult
 from attest_otel.read.messages import read_message
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.values import NOT_JSON, load, text_at
+from attest_otel.result_fields import mcp_flag
 
 OTHER_ERROR = "_OTHER"
 NO_RESULT = ToolResult(None)
@@ -57,7 +58,7 @@ def _unwrapped(value: Any, scope: str) -> ToolResult | None:
         return message
     if ".mcp" in scope and "result" in value and value.keys() <= {"result", "is_error"}:
         return _read({"content": value["result"], "is_error": value.get("is_error")})
-    if isinstance(value.get("isError"), bool) and isinstance(value.get("content"), list):
+    if mcp_flag(value) is not None and isinstance(value["content"], list):
         return _read({"content": value})
     return None
 

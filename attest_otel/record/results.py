@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attest_otel.json_values import can_be_written
+from attest_otel.result_fields import mcp_flag
 from attest_otel.trajectory import OutputFidelity
 
 MAX_OUTPUT_CHARS = 16 * 1024 * 1024
@@ -93,10 +94,8 @@ def _read_mapping(value: Mapping[Any, Any]) -> Result:
         flag = value.get("is_error")
         content = value.get("content")
         return Result("" if content is None else _content_text(content), flag if isinstance(flag, bool) else None)
-    flag = value.get("isError")
-    if isinstance(flag, bool) and "content" in value:
-        return Result(_content_text(value["content"]), flag)
-    return Result(to_text(dict(value)))
+    flag = mcp_flag(value)
+    return Result(to_text(dict(value))) if flag is None else Result(_content_text(value["content"]), flag)
 
 
 def _is_block(part: Any) -> bool:

@@ -16,7 +16,35 @@ ROWS: list[tuple[str, dict[str, Any], bool | None, str | None]] = [
     ("an exit code not among the good ones", {"exit_code": 127, "output": "not found"}, True, "exit_code"),
     ("a good exit code ends the search", {"exit_code": 0, "output": "error: 0 of them"}, False, "exit_code"),
     ("isError true", {"output": '{"isError": true, "content": []}'}, True, "status"),
-    ("isError false ends the search", {"output": '{"isError": false, "text": "error: none"}'}, False, "status"),
+    ("isError false ends the search", {"output": '{"isError": false, "text": "error: none"}'}, False, "fields"),
+    (
+        "an MCP result's false ends it as a status",
+        {"output": '{"isError": false, "content": [{"text": "error: x"}]}'},
+        False,
+        "status",
+    ),
+    (
+        "an MCP result's flag comes before the exit code",
+        {"output": '{"isError": true, "content": []}', "exit_code": 0},
+        True,
+        "status",
+    ),
+    (
+        "a field that says error contradicts isError false",
+        {"output": '{"isError": false, "error": "card declined"}'},
+        True,
+        "fields",
+    ),
+    ("and so does one beside content", {"output": '{"isError": false, "content": [], "error": "card declined"}'}, True, "fields"),
+    ("ok false contradicts it", {"output": '{"isError": false, "ok": false}'}, True, "fields"),
+    ("a failed status contradicts it", {"output": '{"isError": false, "status": 402}'}, True, "fields"),
+    ("an empty error doesn't", {"output": '{"isError": false, "error": null, "text": "error: none"}'}, False, "fields"),
+    (
+        "a recorded flag stands above a contradiction",
+        {"is_error": False, "output": '{"isError": false, "error": "x"}'},
+        False,
+        "is_error",
+    ),
     ("a non-empty error field", {"output": '{"error": "card_declined"}'}, True, "fields"),
     ("an empty error field says nothing", {"output": '{"error": null, "errors": []}'}, False, "text"),
     ("errors in a list", {"output": '{"errors": [{"message": "x"}]}'}, True, "fields"),
@@ -42,7 +70,7 @@ ROWS: list[tuple[str, dict[str, Any], bool | None, str | None]] = [
     ("mentions an error without a colon", {"output": "no errors found"}, False, "text"),
     ("a field's name may be escaped", {"output": '{"\\u0065rror": "card declined"}'}, True, "fields"),
     ("a byte-order mark before the object hides nothing", {"output": '\ufeff {"error": "card declined"}'}, True, "fields"),
-    ("so may a flag's", {"output": '{"isErr\\u006fr": true}'}, True, "status"),
+    ("so may a flag's", {"output": '{"isErr\\u006fr": true}'}, True, "fields"),
     ("and a status", {"output": '{"st\\u0061tus": "f\\u0061iled"}'}, True, "fields"),
     ("an escaped letter of another alphabet says nothing", {"output": '{"name": "Ren\\u00e9"}'}, False, "text"),
     ("an empty list is a result", {"output": "[]"}, False, "text"),
@@ -77,3 +105,9 @@ def test_declared_exit_codes() -> None:
     call = ToolCall(name="grep", output="", exit_code=1)
     assert decide_outcome(call, Tool(name="grep", ok_exit_codes=[0, 1])).is_error is False
     assert decide_outcome(call, Tool(name="grep")).is_error is True
+
+
+def test_a_contradiction_is_named() -> None:
+    """Where two fields of a result disagree, the reason names both."""
+    outcome = decide_outcome(ToolCall(name="t", output='{"isError": false, "error": "card declined"}'), None)
+    assert outcome.reason == "the result has a non-empty 'error', though isError is false"

@@ -201,6 +201,8 @@ def test_a_raising_tool_three_signals_one_truth() -> None:
         ({"status": "ok"}, None, None),
         ({"gen_ai__tool__call__result": "fine"}, None, None),
         ({"gen_ai__tool__call__result": json.dumps({"content": [{"type": "text", "text": "no"}], "isError": True})}, None, True),
+        ({"gen_ai__tool__call__result": json.dumps({"content": [{"type": "text", "text": "no"}], "isError": False})}, None, False),
+        ({"gen_ai__tool__call__result": json.dumps({"content": [], "isError": False, "error": "declined"})}, None, None),
         ({"attest__tool__call__is_error": True, "gen_ai__tool__call__result": "x"}, None, True),
     ],
 )

@@ -1,0 +1,50 @@
+"""What the fields of an object result say about failure: any object's, and MCP's CallToolResult.
+
+Shared by the recorder, the readers and the check, so that they agree on which `isError: false` is a
+protocol's word and which is only text that a tool returned. Source: DESIGN 3 rule 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_FAILED_WORDS = frozenset({"error", "failed", "failure"})
+_STATUS_FIELDS = ("status", "status_code", "statusCode", "http_status")
+
+
+def field_error(result: Mapping[Any, Any]) -> str | None:
+    """Return in words which field says that the call failed, or None; fields below the top don't count."""
+    for name in ("error", "errors"):
+        if result.get(name):
+            return f"the result has a non-empty {name!r}"
+    for name in ("ok", "success"):
+        if result.get(name) is False:
+            return f"{name} is false"
+    if result.get("isError") is True:
+        return "isError is true"
+    for name in _STATUS_FIELDS:
+        if _is_failed_status(result.get(name), words=name == "status"):
+            return f"{name} is {result[name]}"
+    return None
+
+
+def mcp_flag(result: Mapping[Any, Any]) -> bool | None:
+    """Return the flag of an MCP result; None for an object that is none, or whose fields contradict a false.
+
+    A result has a `content`, a list where nothing failed. Anything a tool returned can carry an `isError`:
+    a false beside an `error` is no word of the protocol's.
+    """
+    flag = result.get("isError")
+    if flag is True:
+        return True if "content" in result else None
+    is_result = flag is False and isinstance(result.get("content"), list | tuple)
+    return False if is_result and field_error(result) is None else None
+
+
+def _is_failed_status(value: Any, *, words: bool) -> bool:
+    if isinstance(value, str):
+        if words and value.strip().casefold() in _FAILED_WORDS:
+            return True
+        return len(value) == 3 and value.isascii() and value.isdigit() and value[0] in "45"  # noqa: PLR2004
+    return isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599  # noqa: PLR2004
