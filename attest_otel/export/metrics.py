@@ -7,18 +7,18 @@ count, so that the first block raises an alert. Exemplars carry the run's trace.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from opentelemetry.context import Context
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import NonRecordingSpan, set_span_in_context
-from opentelemetry.util.types import Attributes
 
 from attest_otel import attributes as names
 from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig
 from attest_otel.export.evaluated import Evaluated
-from attest_otel.findings import CheckResult
+from attest_otel.findings import CheckResult, Finding
 from attest_otel.redaction import Redactor
 from attest_otel.report import package_version
 from attest_otel.trajectory import Trajectory
@@ -26,6 +26,8 @@ from attest_otel.trajectory import Trajectory
 MAX_AGENTS = 100
 MAX_TOOLS = 500
 MAX_LABEL_CHARS = 128
+Labels = tuple[tuple[str, str], ...]
+
 VERDICTS = ("pass", "review", "block")
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -106,15 +108,14 @@ class EvaluationMetrics:
         self._runs.add(1, {names.VERDICT: evaluated.report.verdict, names.AGENT_NAME: agent}, context)
         if evaluated.lag_seconds is not None:
             self._lag.record(max(0.0, evaluated.lag_seconds), {names.AGENT_NAME: agent}, context)
-        for call in view.calls:
-            if call.outcome.is_error is not None:
-                outcome = "error" if call.outcome.is_error else "ok"
-                labels: Attributes = {
-                    names.AGENT_NAME: agent,
-                    names.TOOL_NAME: self._tool(view, call.name),
-                    names.OUTCOME: outcome,
-                }
-                self._calls.add(1, labels, context)
+        outcomes = Counter(
+            (self._tool(view, call.name), "error" if call.outcome.is_error else "ok")
+            for call in view.calls
+            if call.outcome.is_error is not None
+        )
+        for (tool, outcome), number in outcomes.items():
+            labels = {names.AGENT_NAME: agent, names.TOOL_NAME: tool, names.OUTCOME: outcome}
+            self._calls.add(number, labels, context)
 
     def _count_result(self, result: CheckResult, run: Trajectory, view: RunView, agent: str, context: Context) -> None:
         if result.score is not None:
@@ -122,18 +123,20 @@ class EvaluationMetrics:
         outcome = result.metadata.get("outcome") if result.check == "selection" else None
         if isinstance(outcome, str):
             self._selection.add(1, {names.OUTCOME: outcome, names.AGENT_NAME: agent}, context)
-        for finding in result.findings:
-            labels: dict[str, str] = {
-                names.CHECK: result.check,
-                names.FINDING_VERDICT: finding.verdict,
-                names.SEVERITY: finding.severity,
-                names.DISPOSITION: finding.disposition or "pass",
-                names.AGENT_NAME: agent,
-            }
-            step = run.steps[finding.step] if finding.step is not None and finding.step < len(run.steps) else None
-            if step is not None and step.tool_call is not None:
-                labels[names.TOOL_NAME] = self._tool(view, step.tool_call.name)
-            self._findings.add(1, labels, context)
+        for labels, number in Counter(self._labels(result, finding, run, view, agent) for finding in result.findings).items():
+            self._findings.add(number, dict(labels), context)
+
+    def _labels(self, result: CheckResult, finding: Finding, run: Trajectory, view: RunView, agent: str) -> Labels:
+        step = run.steps[finding.step] if finding.step is not None and finding.step < len(run.steps) else None
+        tool = step.tool_call.name if step is not None and step.tool_call is not None else None
+        return (
+            (names.CHECK, result.check),
+            (names.FINDING_VERDICT, finding.verdict),
+            (names.SEVERITY, finding.severity),
+            (names.DISPOSITION, finding.disposition or "pass"),
+            (names.AGENT_NAME, agent),
+            *(((names.TOOL_NAME, self._tool(view, tool)),) if tool is not None else ()),
+        )
 
     def _shown(self, name: str) -> str:
         """Return a name as a label may have it; one that the settings name stays."""
