@@ -61,6 +61,8 @@ def _match(
     of_request: Callable[[PairedCall], Iterable[Key]],
     of_run: Callable[[ToolRun], Iterable[Key]],
 ) -> list[ToolRun]:
+    if not asked:
+        return runs
     queues: dict[Key, _Queue] = defaultdict(_Queue)
     for call in asked:
         for key in of_request(call):

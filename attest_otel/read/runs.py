@@ -119,6 +119,8 @@ def _by_local_root(spans: list[SpanRecord], tree: Tree) -> dict[Key, list[SpanRe
 
 def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[Key, Kind]) -> list[_Group]:
     """Give each fragment to the run it belongs to; return the runs made of those that belong to none."""
+    if not fragments:
+        return []
     by_response = _index(runs, response_id_of)
     by_run = _index(runs, run_id_of)
     by_conversation = _index(runs, conversation_of)
