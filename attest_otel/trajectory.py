@@ -85,10 +85,14 @@ Entries = Annotated[dict[str, _Item], BeforeValidator(lambda value: {} if value 
 
 
 class Recorded(Record):
-    """What the source of a call could not show, and why."""
+    """What the source of a call could not show, and why.
+
+    `joined` is there where only the name of a conversation puts the call into this run.
+    """
 
     arguments: ArgumentsFidelity | None = None
     output: OutputFidelity | None = None
+    joined: Literal["conversation"] | None = None
     reason: str | None = None
 
 

@@ -3,8 +3,9 @@
 Each call gets one verdict, decided in this order: disallowed_tool, error_claimed_success,
 error_silent, incorrect, unchecked, correct. An error is recovered by a later call of the same tool that
 is no error (`retried`) or of one of its declared fallbacks (`fallback`); a call of some other tool
-never recovers it. What the final answer says of an unrecovered error only a reader can tell:
-`readings` carries what the grading model read, and without one the recovery is `unchecked`.
+never recovers it. Nor does a call that only the name of a conversation puts into the run recover one of
+the run's own: it may be a stranger's. What the final answer says of an unrecovered error only a reader
+can tell: `readings` carries what the grading model read, and without one the recovery is `unchecked`.
 Source: the tool-use page; DESIGN 3 rules 1 to 4.
 """
 
@@ -75,12 +76,19 @@ def find_recoveries(view: RunView) -> dict[int, Recovery]:
 
 
 def _recoveries(view: RunView, failed: list[Call]) -> dict[int, Recovery]:
+    worked = [call for call in view.calls if call.succeeded]
+    of_guests = [call for call in failed if call.is_guest]
+    of_run = [call for call in failed if not call.is_guest] if of_guests else failed
+    found = _recovered_by([call for call in worked if not call.is_guest], view, of_run)
+    return found | _recovered_by(worked, view, of_guests) if of_guests else found
+
+
+def _recovered_by(worked: list[Call], view: RunView, failed: list[Call]) -> dict[int, Recovery]:
     succeeded: dict[object, list[Call]] = defaultdict(list)
-    for call in view.calls:
-        if call.succeeded:
-            succeeded[call.name].append(call)
-            if _scoped(call):
-                succeeded[call.name, call.canonical_arguments].append(call)
+    for call in worked:
+        succeeded[call.name].append(call)
+        if _scoped(call):
+            succeeded[call.name, call.canonical_arguments].append(call)
     indexes: dict[object, LaterIndex] = {}
 
     def first_later(call: Call, key: object) -> int | None:

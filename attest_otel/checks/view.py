@@ -118,6 +118,11 @@ class Call:
         return self._outcome
 
     @property
+    def is_guest(self) -> bool:
+        """True where only the name of a conversation puts the call into this run: it may be a stranger's."""
+        return self.call.recorded is not None and self.call.recorded.joined is not None
+
+    @property
     def succeeded(self) -> bool:
         """True when the call is known not to be an error."""
         return self.outcome.is_error is False

@@ -9,6 +9,7 @@ from attest_otel import attributes as names
 from attest_otel.read.conventions import facts_of
 from attest_otel.read.definitions import enrich, merge_tools
 from attest_otel.read.facts import SpanFacts
+from attest_otel.read.guests import guest_traces
 from attest_otel.read.kinds import is_ours
 from attest_otel.read.messages import user_texts
 from attest_otel.read.missing import gaps_of_run
@@ -48,8 +49,9 @@ class _Run:
         self.tree = tree
         self.by_id = {(f.span.trace_id, f.span.span_id): f for f in facts}
         self.root_facts = self.by_id.get((root.trace_id, root.span_id)) if root is not None else None
+        self.guests = guest_traces(root, facts)
         self.turns = model_calls(facts, tree)
-        self.pairing: Pairing = pair(self.turns, tool_runs(facts, tree))
+        self.pairing: Pairing = pair(self.turns, tool_runs(facts, tree, self.guests), self.guests)
         self.agents = [f for f in facts if f.kind == "agent" and not owner_of(f.span, tree, self.by_id)[1]]
         self.agent = self._agent()
 
@@ -66,7 +68,7 @@ class _Run:
             "allowed_tools": self.root_facts.allowed_tools if self.root_facts else None,
             "tools": self._tools(),
             "tool_fallbacks": self.root_facts.tool_fallbacks if self.root_facts else {},
-            "steps": make_steps(self.pairing, self._path_of, asks_are_shown=self._asks_are_shown()),
+            "steps": make_steps(self.pairing, self._path_of, self.guests, asks_are_shown=self._asks_are_shown()),
             "artifacts": list(self.root_facts.artifacts) if self.root_facts else [],
             "final_answer": answer,
             "started_at": self._start(),
@@ -116,8 +118,9 @@ class _Run:
         return path or None
 
     def _spoken(self) -> list[ModelCall]:
-        """Return the turns in which the user's own words stand: not those of an agent that another one asked."""
-        return [turn for turn in self.turns if not turn.nested]
+        """Return the turns in which the user's own words stand: not those of an agent that another one asked, or of a guest."""
+        spoken = [turn for turn in self.turns if not turn.nested]
+        return [turn for turn in spoken if turn.facts.span.trace_id not in self.guests] or spoken
 
     def _said_by_user(self) -> tuple[str | None, list[str]]:
         spoken = self._spoken()

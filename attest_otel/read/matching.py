@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 
 from attest_otel import strict_json
 from attest_otel.read.facts import Arguments, Request, ToolResult
@@ -33,15 +35,17 @@ class PairedCall:
 Key = tuple[str, ...]
 
 
-def match_runs(asked: list[PairedCall], runs: list[ToolRun]) -> list[ToolRun]:
+def match_runs(asked: list[PairedCall], runs: list[ToolRun], guests: AbstractSet[str] = frozenset()) -> list[ToolRun]:
     """Give each execution to a request; return those that nobody asked for.
 
     Args:
         asked: the requests, in the order of their turns.
         runs: the executions, in the order of their starts.
+        guests: the traces whose requests a name alone gives to none but their own executions.
     """
     left = runs
-    for of_request, of_run in ((_request_ids, _run_ids), (_request_arguments, _run_arguments), (_request_names, _run_names)):
+    by_name = partial(_request_names, guests=guests), partial(_run_names, guests=guests)
+    for of_request, of_run in ((_request_ids, _run_ids), (_request_arguments, _run_arguments), by_name):
         if left:
             left = _match([call for call in asked if call.run is None], left, of_request, of_run)
     return left
@@ -152,16 +156,19 @@ def _run_arguments(run: ToolRun) -> list[Key]:
     ]
 
 
-def _request_names(call: PairedCall) -> list[Key]:
+def _request_names(call: PairedCall, *, guests: AbstractSet[str]) -> list[Key]:
     if call.request is None:
         return []
     name, kind = call.request.name, id_kind(call.request.call_id)
+    if call.turn is not None and call.turn.facts.span.trace_id in guests:
+        return [("guest", name, kind)]
     return [("own", _owner(call), name, kind), ("any", name, kind)]
 
 
-def _run_names(run: ToolRun) -> list[Key]:
+def _run_names(run: ToolRun, *, guests: AbstractSet[str]) -> list[Key]:
     name, kinds = run.execution.name, _other_kinds(run)
-    return [("own", run.owner or "", name, kind) for kind in kinds] + [("any", name, kind) for kind in kinds]
+    keys: list[Key] = [("own", run.owner or "", name, kind) for kind in kinds] + [("any", name, kind) for kind in kinds]
+    return keys + [("guest", name, kind) for kind in kinds] if run.span.trace_id in guests else keys
 
 
 def _other_kinds(run: ToolRun) -> list[str]:

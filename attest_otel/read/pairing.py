@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from attest_otel.read.facts import ToolResult
@@ -25,11 +26,11 @@ class Pairing:
     orphans: list[ToolResult]
 
 
-def pair(turns: list[ModelCall], runs: list[ToolRun]) -> Pairing:
-    """Pair requests with executions and results."""
+def pair(turns: list[ModelCall], runs: list[ToolRun], guests: AbstractSet[str] = frozenset()) -> Pairing:
+    """Pair requests with executions and results; `guests` are the traces that are here by a conversation's name alone."""
     _add_lost_requests(turns)
     asked = [PairedCall(turn, place, request) for turn in turns for place, request in enumerate(turn.requests)]
-    unmatched = match_runs(asked, runs)
+    unmatched = match_runs(asked, runs, guests)
     used = _find_results(asked, turns)
     starts = [turn.facts.span.start_ns for turn in turns]
     calls = asked + [PairedCall(_turn_before(run, turns, starts), 0, None, run) for run in unmatched]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from attest_otel import attributes as names
 from attest_otel.gaps import Gap, join_gaps, write_gap
-from attest_otel.read.facts import ABSENT, NEARNESS, Arguments
+from attest_otel.read.facts import ABSENT, NEARNESS, Arguments, Execution, Request
 from attest_otel.read.matching import PairedCall
 from attest_otel.read.model_calls import ModelCall
 from attest_otel.read.pairing import Pairing
 from attest_otel.read.records import make
 from attest_otel.read.span import SpanRecord
+from attest_otel.read.tool_runs import equal_arguments
 from attest_otel.trajectory import OutputFidelity, Recorded, Step, ToolCall
 
 PathOf = Callable[[SpanRecord], list[str] | None]
@@ -21,13 +23,20 @@ _ARGUMENT_NAMES = (names.TOOL_CALL_ARGUMENTS, "input.value", "ai.toolCall.args",
 _RESULT_NAMES = (names.TOOL_CALL_RESULT, "output.value", "ai.toolCall.result", "traceloop.entity.output")
 
 
-def make_steps(pairing: Pairing, path_of: PathOf, *, asks_are_shown: bool) -> list[Step]:
-    """Return one step a call; what the model said while it asked stands with the first call of its turn."""
+def make_steps(pairing: Pairing, path_of: PathOf, guests: AbstractSet[str], *, asks_are_shown: bool) -> list[Step]:
+    """Return one step a call; what the model said while it asked stands with the first call of its turn.
+
+    Args:
+        pairing: the calls.
+        path_of: names the agents a span lies below.
+        guests: the traces that are in the run by their conversation's name alone.
+        asks_are_shown: whether model calls show what the model asked for.
+    """
     tools_run = any(call.run is not None for call in pairing.calls)
     steps: list[Step] = []
     last: ModelCall | None = None
     for call in pairing.calls:
-        made = _Call(call, asks_are_shown=asks_are_shown, tools_run=tools_run).make()
+        made = _Call(call, guests, asks_are_shown=asks_are_shown, tools_run=tools_run).make()
         found: dict[str, Any] = {"tool_call": made}
         thought = _thought(call.turn) if call.request is not None and call.turn is not last else None
         if thought is not None:
@@ -50,10 +59,11 @@ def _thought(turn: ModelCall | None) -> str | None:
 class _Call:
     """One call being written down."""
 
-    def __init__(self, call: PairedCall, *, asks_are_shown: bool, tools_run: bool) -> None:
+    def __init__(self, call: PairedCall, guests: AbstractSet[str], *, asks_are_shown: bool, tools_run: bool) -> None:
         self.call = call
         self.run = call.run
         self.execution = call.run.execution if call.run is not None else None
+        self.is_guest = bool(guests) and _is_guest(call, guests)
         self.asks_are_shown = asks_are_shown
         self.tools_run = tools_run
         self.remarks: list[str] = []
@@ -157,7 +167,7 @@ class _Call:
             how = "no tool span and no result" if self.tools_run else "no result"
             self.remarks.append(write_gap(Gap.REQUESTED_NOT_RUN, f"{how} of it is on record"))
         own = self.execution is not None and self.execution.own
-        if self.call.request is None and self.asks_are_shown and not own:
+        if self.call.request is None and self.asks_are_shown and (self.is_guest or not own):
             self.remarks.append(write_gap(Gap.RUN_NOT_REQUESTED, "no model call on record asked for it"))
 
     def _recorded(self, arguments: Arguments, output: OutputFidelity | None) -> Recorded | None:
@@ -168,10 +178,30 @@ class _Call:
         fidelity = own.output if own is not None and own.output is not None else output
         if fidelity is not None and fidelity != "recorded":
             found["output"] = fidelity
+        if self.is_guest:
+            found["joined"] = "conversation"
         reason = join_gaps(dict.fromkeys(self.remarks))
         if reason is not None:
             found["reason"] = reason
         return Recorded.model_construct(**found) if found else None
+
+
+def _is_guest(call: PairedCall, guests: AbstractSet[str]) -> bool:
+    """Return whether a guest alone shows the call: the run's own model did not ask for it, by its id or its arguments."""
+    asked = call.turn if call.request is not None else None
+    asked_here = asked is not None and asked.facts.span.trace_id not in guests
+    if call.run is None:
+        return not asked_here
+    if call.run.span.trace_id not in guests:
+        return False
+    return not (asked_here and call.request is not None and _is_meant(call.request, call.run.execution))
+
+
+def _is_meant(request: Request, ran: Execution) -> bool:
+    if request.call_id is not None and request.call_id == ran.call_id:
+        return True
+    known = "absent" not in (request.arguments.fidelity, ran.arguments.fidelity)
+    return known and equal_arguments(request.arguments, ran.arguments)
 
 
 def _is_cut(span: SpanRecord, attributes: tuple[str, ...]) -> bool:

@@ -7,6 +7,7 @@ an MCP hop always is when its name does. Two side by side are, if id and name ag
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from attest_otel import strict_json
@@ -29,8 +30,8 @@ class ToolRun:
     owner: str | None
 
 
-def tool_runs(facts: Sequence[SpanFacts], tree: Tree) -> list[ToolRun]:
-    """Return the tools that ran, in the order of their starts."""
+def tool_runs(facts: Sequence[SpanFacts], tree: Tree, guests: AbstractSet[str] = frozenset()) -> list[ToolRun]:
+    """Return the tools that ran, in the order of their starts; of two spans of a call, one of a trace in `guests` never leads."""
     by_id = {(f.span.trace_id, f.span.span_id): f for f in facts}
     runs: list[ToolRun] = []
     index: dict[tuple[str, str], int] = {}
@@ -45,7 +46,7 @@ def tool_runs(facts: Sequence[SpanFacts], tree: Tree) -> list[ToolRun]:
             twin = len(runs)
             runs.append(ToolRun(fact.span, execution, owner_of(fact.span, tree, by_id)[0]))
         else:
-            runs[twin] = _joined_runs(runs[twin], fact.span, execution)
+            runs[twin] = _joined_runs(runs[twin], fact.span, execution, guests)
         index[fact.span.trace_id, fact.span.span_id] = twin
     return runs
 
@@ -108,10 +109,11 @@ def equal_arguments(a: Arguments, b: Arguments) -> bool:
     return strict_json.equal(left or {}, right or {})
 
 
-def _joined_runs(run: ToolRun, span: SpanRecord, inner: Execution) -> ToolRun:
+def _joined_runs(run: ToolRun, span: SpanRecord, inner: Execution, guests: AbstractSet[str]) -> ToolRun:
     """Join two spans of one tool call; the outer one's result stands, what it doesn't say comes from the inner one."""
     outer = run.execution
-    lead = inner.own and not outer.own
+    outer_is_guest, inner_is_guest = run.span.trace_id in guests, span.trace_id in guests
+    lead = inner.own and not outer.own if outer_is_guest is inner_is_guest else outer_is_guest
     first, second = (inner, outer) if lead else (outer, inner)
     nearer = second.arguments if NEARNESS[second.arguments.fidelity] < NEARNESS[first.arguments.fidelity] else first.arguments
     joined = replace(

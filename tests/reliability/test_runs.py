@@ -107,6 +107,22 @@ def test_fragments_join_by_explicit_name(name: str, when: str) -> None:
         assert [len(findings(report, "tool_use")) for report in reports] == [2]
 
 
+def test_a_strangers_span_of_the_conversation_recovers_no_error() -> None:
+    """A parentless span that only names the conversation is in the report, and the run's own error stays unrecovered."""
+    named = {"gen_ai.conversation.id": "c1"}
+    with live({"limits": {"grace_seconds": 1.0}}) as pipeline:
+        root = pipeline.tracer.start_span("agent", context=Context(), attributes={**AGENT, **named})
+        below = trace.set_span_in_context(root, Context())
+        failed = tool("pay", "Error: declined")
+        pipeline.tracer.start_span("execute_tool pay", context=below, attributes=failed).end()
+        fine = tool("pay", "paid", **named)
+        pipeline.tracer.start_span("execute_tool pay", context=Context(), attributes=fine).end()
+        root.end()
+        (report,) = drained(pipeline)
+        assert [finding.verdict for finding in findings(report, "tool_use")] == ["error_silent", "correct"]
+        assert report.verdict == "review"
+
+
 def test_late_spans_supersede_once_and_never_milder() -> None:
     """What ends after the grace makes one revision with all there is; further late spans change nothing."""
     with live({"limits": {"grace_seconds": 0.05}}) as pipeline:
