@@ -17,11 +17,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from attest_otel.live.faults import Counter, FaultLog
+from attest_otel.live.pace import Pace
 from attest_otel.live.quiet import quiet
 
-SLICE_SECONDS = 0.0001
-HURRIED_SLICE_SECONDS = 0.001
-PAUSE_SECONDS = 0.0001
 WATCH_SECONDS = 0.1
 
 
@@ -69,15 +67,9 @@ class _Turn:
 
 
 class Lane:
-    """Works off a queue, in order, one piece of work at a time.
+    """Works off a queue, in order, one piece of work at a time. Between steps it lets other threads go first."""
 
-    Between steps it lets other threads go first, less often when more than `hurry_above` pieces of work wait.
-    """
-
-    def __init__(
-        self, name: str, faults: FaultLog, clock: Callable[[], float] = time.monotonic, hurry_above: int = 1_000
-    ) -> None:
-        self._hurry_above = hurry_above
+    def __init__(self, name: str, faults: FaultLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
         self._faults = faults
         self._clock = clock
@@ -88,6 +80,7 @@ class Lane:
         self._parked: tuple[Work | None, Outcome | None] = (None, None)
         self._stuck: dict[str, threading.Thread] = {}
         self._closed = self._halted = False
+        self._pace = Pace()
 
     @property
     def pending(self) -> int:
@@ -183,7 +176,6 @@ class Lane:
 
     def _finish(self, work: Work, outcome: Outcome | None) -> bool:
         """Do the rest of a piece of work; return False when this thread was left behind."""
-        slice_start = time.perf_counter()
         while True:
             try:
                 step = next(work) if outcome is None else work.send(outcome)
@@ -195,11 +187,7 @@ class Lane:
             outcome = self._perform(work, step)
             if outcome is None or self._halted:
                 return False
-            if time.perf_counter() - slice_start > (
-                SLICE_SECONDS if self.pending <= self._hurry_above else HURRIED_SLICE_SECONDS
-            ):
-                time.sleep(PAUSE_SECONDS)  # the agent's threads come first
-                slice_start = time.perf_counter()
+            self._pace.give_way()
         self._finished.add()
         return True
 

@@ -52,7 +52,7 @@ class Pipeline:
         self.on_full: Callable[[bool], None] | None = None
         self._full = False
         self.worker = Worker(self.buffer, self._on_round, faults, clock)
-        self._lane = Lane("attest-checks", faults, clock, self._limits.max_queue_runs // 2)
+        self._lane = Lane("attest-checks", faults, clock)
         self._waiters = Waiters()
         self._counts = Counts("started", "evaluated", "unsampled")
         self._dropped = Counts(*DROP_REASONS)

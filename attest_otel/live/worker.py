@@ -19,12 +19,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from attest_otel.live.big_values import Held
 from attest_otel.live.buffer import Buffer
 from attest_otel.live.faults import FaultLog
+from attest_otel.live.pace import Pace
 from attest_otel.live.runs import span_key
 
-BREATH_SECONDS = 0.002
+BREATH_SECONDS = 0.01
 MAX_BATCH = 256
-SLICE_SECONDS = 0.0005
-PAUSE_SECONDS = 0.0001
 
 Command = Callable[[float], None]
 
@@ -68,6 +67,7 @@ class Worker:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
+        self._pace = Pace()
 
     @property
     def alive(self) -> bool:
@@ -138,25 +138,27 @@ class Worker:
         if self.log:
             return
         until = min((t for t in (None if due is None else due - now, wait) if t is not None), default=None)
-        time.sleep(BREATH_SECONDS)  # many spans, one round
+        if self._sleep(BREATH_SECONDS):  # many spans, one round; who waits for an answer rings
+            return
         self.idle = True
-        if self.log:
-            return
+        if not self.log:
+            self._sleep(until)
+
+    def _sleep(self, seconds: float | None) -> bool:
+        """Sleep until the bell rings or the time is over, None for ever; return whether it rang."""
         try:
-            self._bell.get(timeout=None if until is None else max(until, 0.0))
-            while True:
-                self._bell.get_nowait()
+            self._bell.get(timeout=None if seconds is None else max(seconds, 0.0))
         except Empty:
-            return
+            return False
+        while not self._bell.empty():
+            self._bell.get()
+        return True
 
     def _read_log(self) -> None:
-        slice_start = time.perf_counter()
         for _ in range(MAX_BATCH):
             if not self.log:
                 return
-            if time.perf_counter() - slice_start > SLICE_SECONDS:
-                time.sleep(PAUSE_SECONDS)  # the agent's threads come first
-                slice_start = time.perf_counter()
+            self._pace.give_way()
             try:
                 self._handle(self.log[0])
             except Exception as error:  # noqa: BLE001  # one span's fault is not another's
