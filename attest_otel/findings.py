@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -55,8 +55,23 @@ class CheckResult(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-_FINDING_FIELDS = set(Finding.model_fields)
+_FIELDS: dict[type[BaseModel], set[str]] = {model: set(model.model_fields) for model in (Finding, CheckResult)}
+_Made = TypeVar("_Made", bound=BaseModel)
 _set = object.__setattr__
+
+
+def _make(model: type[_Made], fields: dict[str, Any]) -> _Made:
+    """Return a model with all its fields as they stand, without pydantic, which costs more than many a check.
+
+    They come from the checks, whose types mypy holds; what a file or a caller gives is validated by the model
+    itself. All share one set of field names, which a copy copies: the garbage collector walks every container.
+    """
+    made = model.__new__(model)
+    _set(made, "__dict__", fields)
+    _set(made, "__pydantic_fields_set__", _FIELDS[model])
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
 
 
 def finding_id(check: str, verdict: str, subject: str | None, step: int | None, key: str = "") -> str:
@@ -77,14 +92,8 @@ def make_finding(
     key: str = "",
     metadata: dict[str, Any] | None = None,
 ) -> Finding:
-    """Return a finding with its id; `key` tells apart findings of one check, verdict, subject and step.
-
-    The fields are set as they stand, without pydantic: a run has several findings a call, and they come
-    from the checks, whose types mypy holds. What a file or a caller gives is validated by `Finding` itself.
-    All share one set of field names, which a copy copies: the garbage collector walks every container.
-    """
-    finding = Finding.__new__(Finding)
-    _set(finding, "__dict__", {
+    """Return a finding with its id; `key` tells apart findings of one check, verdict, subject and step."""
+    return _make(Finding, {
         "id": finding_id(check, verdict, subject, step, key),
         "severity": severity,
         "verdict": verdict,
@@ -95,10 +104,6 @@ def make_finding(
         "step": step,
         "metadata": {} if metadata is None else metadata.copy(),
     })  # fmt: skip
-    _set(finding, "__pydantic_fields_set__", _FINDING_FIELDS)
-    _set(finding, "__pydantic_extra__", None)
-    _set(finding, "__pydantic_private__", None)
-    return finding
 
 
 def make_result(
@@ -111,14 +116,14 @@ def make_result(
 ) -> CheckResult:
     """Return a check's result; it passed when no finding has severity fail."""
     found = list(findings)
-    return CheckResult(
-        check=check,
-        passed=all(f.severity != "fail" for f in found),
-        score=score,
-        summary=summary,
-        findings=found,
-        metadata=metadata if metadata is not None else {},
-    )
+    return _make(CheckResult, {
+        "check": check,
+        "passed": all(f.severity != "fail" for f in found),
+        "score": score,
+        "summary": summary,
+        "findings": found,
+        "metadata": {} if metadata is None else metadata.copy(),
+    })  # fmt: skip
 
 
 def share_passed(findings: Iterable[Finding]) -> float | None:
