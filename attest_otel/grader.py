@@ -24,7 +24,7 @@ from attest_otel.findings import CheckResult
 from attest_otel.judges import ASKS_MODEL, Judges, run_async
 from attest_otel.merging import is_suspicious, merge_results
 from attest_otel.redaction import Redactor
-from attest_otel.redaction.results import redact_results, redact_text
+from attest_otel.redaction.results import redact_run
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 from attest_otel.verdict import VerdictPolicy
@@ -144,13 +144,14 @@ class Attest:
     def report(self, run: Trajectory, results: Sequence[CheckResult], *, revision: int = 0) -> Report:
         """Return the report that the policy makes of a run's results, redacted: the same wherever it goes."""
         ordered = sorted(results, key=lambda result: _position(result.check))
+        shown = redact_run(run, self.policy.apply(ordered), self.redactor)
         return Report(
-            run_id=redact_text(run.id, self.redactor),
-            agent=redact_text(run.agent, self.redactor),
-            case_id=redact_text(run.case_id, self.redactor),
-            results=redact_results(self.policy.apply(ordered), run, self.redactor),
+            run_id=shown.run_id,
+            agent=shown.agent,
+            case_id=shown.case_id,
+            results=shown.results,
             revision=revision,
-            incomplete=[self.redactor.redact(reason) for reason in run.incomplete],
+            incomplete=shown.incomplete,
             policy_hash=self.policy_hash(run.agent, asked=any("prompt_versions" in result.metadata for result in results)),
         )
 
@@ -180,7 +181,7 @@ class Attest:
         return self._hashes[key]
 
     def _applied(self, run: Trajectory, result: CheckResult) -> CheckResult:
-        return redact_results(self.policy.apply([result]), run, self.redactor)[0]
+        return redact_run(run, self.policy.apply([result]), self.redactor).results[0]
 
     def _asks(self, names: set[CheckName], *, default: bool) -> bool:
         """Whether the model is asked: the environment's key counts for the default checks and those that can't do without."""

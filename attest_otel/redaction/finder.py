@@ -29,6 +29,8 @@ class Finder:
         self._keys = KeyNames(key_names)
         self._names: dict[str, bool] = {}
         own = list(patterns)
+        self.is_anchored = any(anchor in pattern for pattern in own for anchor in ("^", "$", r"\A", r"\z"))
+        """Whether a pattern may ask where a text begins or ends, so that texts can't be looked at together."""
         self._own = [re2.compile(pattern.encode()) for pattern in own]
         self._any = re2.compile("|".join(f"(?:{s})" for s in (*shapes(), self._keys.shape, CARD, IBAN, *own)).encode())
 

@@ -29,7 +29,11 @@ _REPLACED = (
 )  # fmt: skip
 _ENTITIES = {b"&amp;": b"&", b"&quot;": b'"', b"&lt;": b"<", b"&gt;": b">", b"&apos;": b"'"}
 _RUN = re2.compile(rb"[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]{4,})*={0,2}")
-_UNUSUAL = re2.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|[^\x00-\x7f]")
+_DISGUISE = re2.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{ad}\x{34f}\x{61c}\x{115f}\x{1160}\x{180b}-\x{180f}\x{200b}-\x{200f}\x{202a}-\x{202e}"
+    rb"\x{205f}-\x{206f}\x{3164}\x{fe00}-\x{fe0f}\x{feff}\x{ff01}-\x{ff5e}\x{e0000}-\x{e01ff}]"
+)
+"""The characters that are decoded by themselves: those that show nothing, and the full-width ones."""
 _READABLE = bytes([*range(32, 127), 0, 9, 10, 13])
 MIN_READABLE_SHARE = 0.7
 MIN_TEXT_BYTES = 6
@@ -76,7 +80,7 @@ class Layer:
 
 def _decode_all(data: bytes) -> bytes:
     """Decode every escape; texts with the simple escapes of JSON alone, which are most, without looking at each."""
-    if b"%" not in data and b"&" not in data and _UNUSUAL.search(data) is None:
+    if b"%" not in data and b"&" not in data and _DISGUISE.search(data) is None:
         plain = data.replace(b"\\\\", b"\x00")
         if b"\\u" not in plain and b"\\x" not in plain:
             for escape, meant in _REPLACED:
@@ -89,7 +93,7 @@ def has_escapes(data: bytes) -> bool:
     """Return whether decoding may change anything; cheap."""
     if b"\\" in data or b"%" in data or (b"&" in data and b";" in data):
         return True
-    return _UNUSUAL.search(data) is not None
+    return _DISGUISE.search(data) is not None
 
 
 def base64_runs(data: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -1,15 +1,15 @@
 """Reports without secrets: every text of every finding, and what else the run's stranger wrote.
 
 A value that the run passes under a secret name (`"password": "…"`) is taken out of a finding's words as
-well, where its name no longer stands beside it. Results that hold nothing textual to hide are
-returned as they are, after one look at all their text.
+well, where its name no longer stands beside it. What holds nothing to hide is returned as it is, after
+one look at all its text.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from attest_otel.findings import CheckResult, Finding
 from attest_otel.redaction.redactor import FAILED, MAX_DEPTH, REPLACED, Redactor
@@ -23,26 +23,39 @@ _ORDINARY = frozenset({"none", "null", "true", "false", "undefined", "string", "
 Redact = Callable[[str], str]
 
 
-def redact_results(results: Sequence[CheckResult], run: Trajectory, redactor: Redactor) -> list[CheckResult]:
-    """Return the results with every text redacted; those with nothing to hide are the same objects."""
+class Shown(NamedTuple):
+    """What a report shows of a run, redacted."""
+
+    run_id: str | None
+    agent: str | None
+    case_id: str | None
+    incomplete: list[str]
+    results: list[CheckResult]
+
+
+def redact_run(run: Trajectory, results: Sequence[CheckResult], redactor: Redactor) -> Shown:
+    """Return all that a report shows, redacted; where there is nothing to hide, the results are the same objects."""
     named = _named_values(run, redactor)
-    texts = list(dict.fromkeys(text for result in results for text in _texts_of(result)))
-    if not _needs(texts, named, redactor):
-        return list(results)
+    texts = _texts(run, results)
+    if not redactor.finds_any(texts) and not _holds_any(texts, named):
+        return Shown(run.id, run.agent, run.case_id, run.incomplete, list(results))
     redact = _remembering(redactor, named)
-    return [_result(result, redact) for result in results]
+    return Shown(
+        run_id=_optional(run.id, redactor),
+        agent=_optional(run.agent, redactor),
+        case_id=_optional(run.case_id, redactor),
+        incomplete=[redactor.redact(reason) for reason in run.incomplete],
+        results=[_result(result, redact) for result in results],
+    )
 
 
-def redact_text(text: str | None, redactor: Redactor) -> str | None:
-    """Return an optional text redacted."""
+def _optional(text: str | None, redactor: Redactor) -> str | None:
     return None if text is None else redactor.redact(text)
 
 
-def _needs(texts: list[str], named: list[str], redactor: Redactor) -> bool:
-    joined = "\n".join(texts)
-    if any(value in joined for value in named) or any(text[:1] in "{[" and text[-1:] not in "}]" for text in texts if text):
-        return True
-    return redactor.finds(joined)
+def _holds_any(texts: Collection[str], named: list[str]) -> bool:
+    joined = "\n".join(texts) if named else ""
+    return any(value in joined for value in named)
 
 
 def _remembering(redactor: Redactor, named: list[str]) -> Redact:
@@ -100,19 +113,22 @@ def _unescaped(value: str) -> str:
         return value
 
 
-def _texts_of(result: CheckResult) -> Iterator[str]:
-    if result.summary:
-        yield result.summary
-    yield from _texts_in(result.metadata, 0)
-    for finding in result.findings:
-        if finding.subject:
-            yield finding.subject
-        if finding.reason:
-            yield finding.reason
-        if finding.evidence:
-            yield finding.evidence
-        if finding.metadata:
-            yield from _texts_in(finding.metadata, 0)
+def _texts(run: Trajectory, results: Sequence[CheckResult]) -> Collection[str]:
+    """Return every text of a report, each once, in order."""
+    found = dict.fromkeys(text for text in (run.id, run.agent, run.case_id, *run.incomplete) if text)
+    for result in results:
+        found[result.summary] = None
+        if result.metadata:
+            found.update(dict.fromkeys(_texts_in(result.metadata, 0)))
+        for finding in result.findings:
+            found[finding.reason] = None
+            if finding.subject:
+                found[finding.subject] = None
+            if finding.evidence:
+                found[finding.evidence] = None
+            if finding.metadata:
+                found.update(dict.fromkeys(_texts_in(finding.metadata, 0)))
+    return found.keys()
 
 
 def _texts_in(value: Any, depth: int) -> Iterator[str]:

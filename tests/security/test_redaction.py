@@ -192,6 +192,28 @@ def test_switched_off_it_changes_nothing() -> None:
     assert Redactor(RedactionConfig(enabled=False)).redact(SECRETS["jwt"]) == SECRETS["jwt"]
 
 
+_PIECES = ["Ordinary words.", "a" * 20, "Zm9v" * 5, "{", " [{", "token", '"password":', "AKIA", "", "→", "41111111"]
+_SECRET_TEXTS = (
+    [f"x {secret}" for secret in SECRETS.values()]
+    + list(SECRETS.values())
+    + [base64.b64encode(s.encode()).decode() for s in SECRETS.values()]
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES + _SECRET_TEXTS) | st.text(max_size=20), max_size=6))
+def test_texts_looked_at_together_hide_nothing(texts: list[str]) -> None:
+    """Where one of several texts is changed by itself, looking at all of them at once says so."""
+    if any(REDACTOR.redact(text) != text for text in texts):
+        assert REDACTOR.finds_any(texts)
+
+
+def test_a_pattern_may_ask_where_a_text_begins() -> None:
+    """A pattern of the user's with an anchor finds the text it is meant for among others."""
+    redactor = Redactor(RedactionConfig(patterns=["^run-[0-9]+$"]))
+    assert redactor.finds_any(["first", "run-42", "last"])
+    assert not redactor.finds_any(["first", "a run-42", "last"])
+
+
 @given(st.text(max_size=300))
 def test_any_text_is_taken(text: str) -> None:
     """No text, lone surrogates included, makes the redactor fail, and doing it twice is doing it once."""
