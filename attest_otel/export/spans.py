@@ -27,6 +27,7 @@ from attest_otel.config import Limits, Unsampled
 from attest_otel.export.evaluated import Evaluated
 from attest_otel.export.events import MAX_NAME_CHARS, Found, event_attributes, worst_first
 from attest_otel.export.unsampled import asking_to_keep, is_kept, sampled_context
+from attest_otel.quiet import own
 from attest_otel.redaction import Redactor
 from attest_otel.report import Report, package_version
 from attest_otel.span_ids import with_own_ids
@@ -56,7 +57,7 @@ class EvaluationSpans:
         found = worst_first(evaluated.run, evaluated.report.results)
         span = self._tracer.start_span(
             f"evaluate {self._redactor.show(evaluated.report.agent or 'run', MAX_NAME_CHARS)}",
-            context=_parent(evaluated.root, keep=is_kept(self._unsampled, evaluated)),
+            context=own(_parent(evaluated.root, keep=is_kept(self._unsampled, evaluated))),
             kind=SpanKind.INTERNAL,
             attributes=self._attributes(evaluated, len(found)),
             links=_links(found, evaluated.root),

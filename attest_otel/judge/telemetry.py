@@ -1,8 +1,8 @@
 """What goes out about the grading model: a span a request by the GenAI conventions, requests and tokens as metrics.
 
 A span is the root of a trace of its own, linked to the root of the run it is about: it neither grows the
-run's trace nor is any part of what is judged. Its scope is never graded (property 4). It holds no
-content. Source: GenAI conventions, inference spans.
+run's trace nor is any part of what is judged: the context it is started in says whose it is (property
+4). It holds no content. Source: GenAI conventions, inference spans.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from attest_otel import attributes as names
 from attest_otel.judge.menu import Message
 from attest_otel.judge.messages_client import Failure
 from attest_otel.judge.question import Question
+from attest_otel.quiet import own
 from attest_otel.report import package_version
 
 PROVIDER = "anthropic"
@@ -82,7 +83,7 @@ class JudgeTelemetry:
             **({names.RUN_ID: run_id} if run_id is not None else {}),
         }
         links = [Link(root)] if root is not None and root.is_valid else []
-        span = self._tracer.start_span(f"{names.CHAT} {self._model}", Context(), SpanKind.CLIENT, attributes, links)
+        span = self._tracer.start_span(f"{names.CHAT} {self._model}", own(Context()), SpanKind.CLIENT, attributes, links)
         made = RequestSpan(self, span)
         try:
             yield made

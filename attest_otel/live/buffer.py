@@ -16,9 +16,10 @@ from attest_otel import attributes as names
 from attest_otel.config import AttestConfig
 from attest_otel.live.deciding import Decider
 from attest_otel.live.faults import Counts
+from attest_otel.live.own_spans import OwnSpans, has_our_shape
 from attest_otel.live.runs import Node, Run, State, join_keys, span_key, subtree
 from attest_otel.live.sizes import cut_record, cut_text, record_size, span_within, text_size
-from attest_otel.read.kinds import NEVER_GRADED, is_ours, kind_of
+from attest_otel.read.kinds import kind_of
 from attest_otel.read.span import SpanRecord, from_sdk
 
 SMALL_VALUE_BYTES = 256
@@ -41,6 +42,7 @@ class Buffer:
         self._quiet_trace = quiet_trace
         self._index: dict[int, Node] = {}
         self._ignored: dict[int, Run | None] = {}
+        self._own = OwnSpans()
         self._full: dict[int, Run] = {}
         self._agents: dict[str | None, bool] = {}
         self.on_big: Callable[[], None] = _nothing
@@ -52,15 +54,20 @@ class Buffer:
         """Return whether a span belongs to a run that is open or remembered; may be asked from any thread."""
         return key in self._index or key in self.runs.memory
 
+    def own(self, key: int, _now: float) -> None:
+        """A span started that this package made."""
+        self._own.add(key, sure=True)
+
     def start(self, span: ReadableSpan, now: float) -> None:
         """A span started."""
-        context, parent = span.context, span.parent
+        context = span.context
         if context is None:
             return
-        key = span_key(context)
-        above = span_key(parent) if parent is not None and not parent.is_remote else None
-        if context.trace_id == self._quiet_trace or _is_ours(span):
+        key, above = span_key(context), _above(span)
+        if context.trace_id == self._quiet_trace:
             self._ignore(key)
+        elif has_our_shape(span) and not self._is_open(above):
+            self._own.add(key, sure=False)
         elif above in self._ignored and (self._ignored[above] is not None or kind_of(from_sdk(span)) != "agent"):
             self._ignore(key, self._ignored[above])
         elif key in self._index:
@@ -73,6 +80,10 @@ class Buffer:
         if span.context is None:
             return
         key = span_key(span.context)
+        if key in self._own:
+            if self._own.end(key, span):
+                return
+            self._place(span, key, _above(span), now)
         node = self._index.get(key)
         if node is None:
             self._end_unknown(key)
@@ -117,6 +128,11 @@ class Buffer:
             if run.root_key >> 64 == trace_id:
                 run.miss("overload")
                 self.runs.decide(run, now)
+
+    def _is_open(self, key: int | None) -> bool:
+        """Return whether a span is part of a run that is not decided: no span of ours lies below one."""
+        node = self._index.get(key) if key is not None else None
+        return node is not None and not node.run.decided
 
     def _ignore(self, key: int, full: Run | None = None) -> None:
         """Leave a span and what comes below it alone; a run it is left out of says so."""
@@ -278,11 +294,11 @@ class Buffer:
         self.runs.add(run, now)
 
 
+def _above(span: ReadableSpan) -> int | None:
+    """Return the key of the span's parent in this process."""
+    parent = span.parent
+    return span_key(parent) if parent is not None and not parent.is_remote else None
+
+
 def _nothing() -> None:
     pass
-
-
-def _is_ours(span: ReadableSpan) -> bool:
-    """Return whether an evaluation or the grading model made a span; one that claims to be an agent or a tool is a stranger's."""
-    scope = span.instrumentation_scope
-    return scope is not None and scope.name in NEVER_GRADED and is_ours(from_sdk(span))

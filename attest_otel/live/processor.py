@@ -33,6 +33,7 @@ from attest_otel.live.grading import ModelChecks
 from attest_otel.live.health import Health, HealthMetrics
 from attest_otel.live.order import put_first
 from attest_otel.live.pipeline import Pipeline
+from attest_otel.live.quiet import is_own
 from attest_otel.live.runs import span_key
 from attest_otel.live.waiting import ReportWaiter
 from attest_otel.live.worker import Ended
@@ -107,6 +108,9 @@ class AttestSpanProcessor(SpanProcessor):
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Write down that a span started."""
         try:
+            if parent_context is not None and is_own(parent_context):
+                self._start_own(span)
+                return
             if not self._placed:
                 self._placed = True
                 self._take_place()
@@ -206,6 +210,10 @@ class AttestSpanProcessor(SpanProcessor):
     def _lost(self, trace_id: int) -> None:
         buffer = self._pipeline.buffer
         self._log.append(lambda now: buffer.lost(trace_id, now))
+
+    def _start_own(self, span: Span) -> None:
+        if not self._closed and span.context is not None:
+            self._log.append(partial(self._pipeline.buffer.own, span_key(span.context)))
 
     def _start_busy(self, span: Span) -> None:
         if self._admission.closed:

@@ -11,7 +11,11 @@ from attest_otel.read.facts import Kind
 from attest_otel.read.span import SpanRecord
 
 NEVER_GRADED = frozenset({names.EVALUATION_SCOPE, names.JUDGE_SCOPE})
-_NEVER_OURS = frozenset({"agent", "tool"})  # no evaluation makes such spans: a stranger took our scope's name to hide them
+_CONTENT = frozenset({
+    names.INPUT_MESSAGES, names.OUTPUT_MESSAGES, names.SYSTEM_INSTRUCTIONS, "input.value", "output.value",
+    "ai.prompt.messages", "ai.prompt", "ai.response.text", "ai.response.toolCalls",
+    "gen_ai.prompt.0.role", "gen_ai.completion.0.role", "traceloop.entity.input", "traceloop.entity.output",
+})  # fmt: skip
 
 _OPERATIONS: dict[str, Kind] = {
     "invoke_agent": "agent", "invoke_workflow": "agent",
@@ -27,15 +31,27 @@ _CHAT_EVENTS = frozenset({"gen_ai.choice", "gen_ai.user.message"})
 
 def kind_of(span: SpanRecord) -> Kind:
     """Return what a span is; cheap: it reads a few attributes and parses nothing."""
-    if span.scope in NEVER_GRADED:
-        claimed = _kind_by_marks(span)
-        return claimed if claimed in _NEVER_OURS else "other"
-    return _kind_by_marks(span)
+    return "other" if span.scope in NEVER_GRADED and is_ours(span) else _kind_by_marks(span)
 
 
 def is_ours(span: SpanRecord) -> bool:
-    """Return whether an evaluation or the grading model made a span, which is never graded."""
-    return span.scope in NEVER_GRADED and kind_of(span) == "other"
+    """Return whether a span has the whole shape of an evaluation, or of a request to the grading model.
+
+    A file has nothing else to tell them by, and whoever writes one may take our scopes' names. So this
+    holds only for what hides nothing: no part of a run's work, or a model call at the top of a trace
+    without a word of content. Whoever leaves such a span out must still see what lies below it.
+    """
+    if span.scope not in NEVER_GRADED:
+        return False
+    kind = _kind_by_marks(span)
+    if span.scope == names.EVALUATION_SCOPE:
+        return kind == "other"
+    return kind == "chat" and span.parent_id is None and not _shows_content(span)
+
+
+def _shows_content(span: SpanRecord) -> bool:
+    """Return whether a model call shows anything of what was said."""
+    return any(name in _CONTENT for name in span.attributes) or any(event.name.startswith("gen_ai.") for event in span.events)
 
 
 def _kind_by_marks(span: SpanRecord) -> Kind:

@@ -39,7 +39,7 @@ class RunSpans:
 
 def split_runs(spans: Iterable[SpanRecord]) -> list[RunSpans]:
     """Group spans into runs, in the order of their starts; the same for every order of arrival."""
-    sorted_spans = [span for span in ordered(spans) if not is_ours(span)]
+    sorted_spans = _without_ours(ordered(spans))
     tree = Tree(sorted_spans)
     kinds = {_key(span): kind_of(span) for span in sorted_spans}
     groups, outside = _by_agent(sorted_spans, tree, kinds)
@@ -56,6 +56,12 @@ def split_runs(spans: Iterable[SpanRecord]) -> list[RunSpans]:
     runs.extend(_joined(fragments, runs, kinds))
     finished = [group.finish() for group in runs if group.members]
     return sorted(finished, key=lambda run: (run.spans[0].start_ns, run.spans[0].span_id, run.spans[0].trace_id))
+
+
+def _without_ours(spans: list[SpanRecord]) -> list[SpanRecord]:
+    """Leave out the spans this package made; one that others lie below stays, so that they keep their place."""
+    parents = {(span.trace_id, span.parent_id) for span in spans}
+    return [span for span in spans if not is_ours(span) or _key(span) in parents]
 
 
 @dataclass(slots=True)

@@ -18,7 +18,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from attest_otel.config import AttestConfig
 from attest_otel.live.buffer import Buffer
 from attest_otel.live.processor import AttestSpanProcessor
-from attest_otel.live.runs import Job, State
+from attest_otel.live.runs import Job, State, span_key
+from attest_otel.quiet import is_own
 from attest_otel.report import Report
 
 WAIT = 20.0
@@ -49,8 +50,11 @@ class Feed(SpanProcessor):
         self.buffer, self.clock = buffer, clock
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Pass a start on."""
-        self.buffer.start(span, self.clock.now)
+        """Pass a start on, as the processor does."""
+        if is_own(parent_context):
+            self.buffer.own(span_key(span.get_span_context()), self.clock.now)
+        else:
+            self.buffer.start(span, self.clock.now)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Pass an end on."""
@@ -72,6 +76,11 @@ class Bench:
         """Start a span below another."""
         context = trace.set_span_in_context(above, Context()) if above is not None else Context()
         return self.tracer.start_span(name, context=context, attributes=attributes)
+
+    def start_as(self, scope: str, name: str, above: trace.Span | None, **attributes: Any) -> trace.Span:
+        """Start a span of some scope below another."""
+        context = trace.set_span_in_context(above, Context()) if above is not None else Context()
+        return self.provider.get_tracer(scope).start_span(name, context=context, attributes=attributes)
 
     def agent(self, above: trace.Span | None = None, **more: Any) -> trace.Span:
         """Start an agent's span."""

@@ -8,7 +8,9 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
+from attest_otel.live.grading import rebuild
 from attest_otel.live.runs import State
+from attest_otel.quiet import own
 from tests.live.helpers import AGENT, Bench, names, tool
 
 
@@ -282,17 +284,79 @@ def test_content_beside_a_span_takes_the_place_of_what_it_shows() -> None:
     assert "all of it" in [record.attributes.get("gen_ai.tool.call.result") for record in job.records]
 
 
-def test_our_own_spans_and_what_is_below_them_are_never_runs() -> None:
-    """Spans of the evaluation's and the judge's scopes, their children, and the quiet trace are left alone."""
+def test_our_own_spans_and_the_quiet_trace_are_never_runs() -> None:
+    """What has the shape of a judge's request or of an evaluation, and the quiet trace, are left alone."""
     bench = Bench()
-    ours = bench.provider.get_tracer("attest_otel.judge").start_span(
-        "judge", context=Context(), attributes={"gen_ai.operation.name": "chat"}
-    )
-    bench.start("chat", ours, **{"gen_ai.operation.name": "chat"}).end()
-    ours.end()
+    root = bench.agent()
+    root.end()
+    assert len(bench.jobs()) == 1
+    bench.start_as("attest_otel.judge", "chat m", None, **{"gen_ai.operation.name": "chat"}).end()
+    bench.start_as("attest_otel.evaluation", "evaluate a", root, **{"attest.verdict": "block"}).end()
     quiet = NonRecordingSpan(SpanContext(7, 6, is_remote=False, trace_flags=TraceFlags(1)))
     bench.agent(quiet).end()
     assert bench.jobs() == []
+    counts = bench.buffer.counts.read()
+    assert (counts["unknown"], counts["late"], counts["revised"]) == (0, 0, 0)
+
+
+def test_a_span_of_our_making_is_left_alone_whatever_it_says() -> None:
+    """The mark of our own making decides, and a span that is made without it is nobody's of ours."""
+    bench = Bench()
+    bench.tracer.start_span("execute_tool", context=own(Context()), attributes=tool()).end()
+    assert bench.jobs() == []
+    assert bench.buffer.counts.read()["unknown"] == 0
+    bench.tool().end()
+    assert len(bench.jobs()) == 1
+
+
+SCOPES = ["attest_otel.judge", "attest_otel.evaluation"]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("marks", [{}, {"gen_ai.operation.name": "chat"}], ids=["nothing", "chat"])
+def test_a_span_under_our_name_hides_no_call_below_it(scope: str, marks: dict[str, str]) -> None:
+    """Within a run it is a span like any other, and the tool below it a call of the run."""
+    bench = Bench()
+    root = bench.agent()
+    between = bench.start_as(scope, "ours?", root, **marks)
+    bench.tool(between).end()
+    between.end()
+    root.end()
+    (job,) = bench.jobs()
+    run = rebuild(job)
+    assert [step.tool_call.name for step in run.steps if step.tool_call is not None] == ["lookup"]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_span_under_our_name_outside_of_every_run_hides_nothing_either(scope: str) -> None:
+    """At the top of a trace it is left out at most itself: the tool below it is graded."""
+    bench = Bench()
+    top = bench.start_as(scope, "ours?", None, **{"gen_ai.operation.name": "chat"})
+    bench.tool(top).end()
+    top.end()
+    graded = [step for job in bench.jobs() for step in rebuild(job).steps]
+    assert [step.tool_call.name for step in graded if step.tool_call is not None] == ["lookup"]
+
+
+LATER: list[tuple[str, dict[str, str], dict[str, str]]] = [
+    ("attest_otel.judge", {"gen_ai.operation.name": "chat"}, tool()),
+    ("attest_otel.judge", {"gen_ai.operation.name": "chat"}, {"gen_ai.output.messages": "[]"}),
+    ("attest_otel.evaluation", {}, tool()),
+    ("attest_otel.evaluation", {}, {"gen_ai.operation.name": "invoke_agent"}),
+]
+
+
+@pytest.mark.parametrize(("scope", "at_first", "later"), LATER)
+def test_what_shows_only_at_its_end_that_it_is_not_ours_is_graded(
+    scope: str, at_first: dict[str, str], later: dict[str, str]
+) -> None:
+    """A stranger's span that starts in the shape of ours and says later what it is makes a run of its own."""
+    bench = Bench()
+    span = bench.start_as(scope, "ours?", None, **at_first)
+    span.set_attributes(later)
+    span.end()
+    (job,) = bench.jobs()
+    assert names(job) == ["ours?"]
     assert bench.buffer.counts.read()["unknown"] == 0
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attest_otel import attributes as names
 from attest_otel.read.runs import RunSpans, split_runs
 from attest_otel.read.span import SpanRecord
-from tests.read.spans import TRACE, agent, chat, dump, runs, span, tool
+from tests.read.spans import TRACE, agent, call_part, calls, chat, dump, message, runs, span, tool
 
 OTHER = "b" * 32
 
@@ -99,6 +99,19 @@ def test_own_evaluation_and_judge_spans_are_never_graded() -> None:
     """Spans this package makes about runs belong to no run (property 4)."""
     found = split_runs([agent(1), tool(2, 1), span(3, 1, scope=names.EVALUATION_SCOPE), chat(4, scope=names.JUDGE_SCOPE)])
     assert shape(found) == [(1, [1, 2])]
+
+
+@pytest.mark.parametrize("scope", [names.EVALUATION_SCOPE, names.JUDGE_SCOPE])
+def test_a_span_under_our_name_hides_nothing(scope: str) -> None:
+    """A file can say any scope: what lies below such a span keeps its place, and what says something is graded itself."""
+    for between in (span(2, 1, scope=scope), chat(2, 1, scope=scope)):
+        (run,) = runs(agent(1), between, tool(3, 2))
+        assert [call.name for call in calls(run)] == ["get_order"]
+    asked = chat(2, 1, scope=scope, outputs=[message("assistant", call_part("c1", "refund", {}))])
+    (run,) = runs(agent(1), asked)
+    assert [call.name for call in calls(run)] == ["refund"]
+    (top,) = runs(chat(1, scope=scope), tool(2, 1))
+    assert [call.name for call in calls(top)] == ["get_order"]
 
 
 def test_a_span_that_came_twice_is_one() -> None:
