@@ -1,7 +1,7 @@
 """The wording of injected instructions, as tables.
 
-`TRIGGER` is the cheap question asked of every output: could any pattern below match, or does the text
-carry something that has to be decoded first? It must let through whatever a pattern needs; a test
+`may_carry` is the cheap question asked of every output: could any pattern below match, or does the text
+hold something that has to be decoded first? It must let through whatever a pattern needs; a test
 holds that. The patterns read a normalised (lower-case) copy. A gap between two words never crosses
 the end of a sentence. All are RE2: linear on any input.
 
@@ -82,7 +82,7 @@ HIDDEN_PATTERNS: tuple[Pattern, ...] = (
     Pattern("secret_request", rf"\b{_SHOW}\b{_GAP}{_SECRETS}\b"),
 )
 
-TRIGGER = re2.compile(
+_SIGNS = (
     r"(?i)ignor|disregard|forget|overrid|bypass|discard|obey|follow|instruction|directive|prompt"
     r"|assistant|\bagents?\b|\bai\b|\ba\.i\.|\bllm|language model|chat ?bot|\bbots?\b|\bgpt|chat ?gpt|claude|copilot|gemini|\bcursor\b|codex|autonomous|\bcoding\s+model|you(?:'re| are)\s+reading"
     r"|\byou\s+are\s+(?:now|actually|really|no longer)|from now on|starting now|henceforth"
@@ -100,6 +100,15 @@ TRIGGER = re2.compile(
     r"|<!--|\]: *[#<]|display: ?none|visibility: ?hidden|font-size: ?0|opacity: ?0|color: ?(?:white|#fff)"
     r"|[a-z0-9+/_-]{32}|\\u[0-9a-f]{4}|&#[0-9x]|(?:%[2-7][0-9a-f])[a-z%]"
 )
+
+
+def may_carry(text: str) -> bool:
+    """Return whether a text has to be read for instructions; False is sure."""
+    return _signs.search(text.encode()) is not None
+
+
+_signs = re2.compile(_SIGNS.encode())
+
 
 BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\n)[A-Za-z0-9+/_-]{4,})*={0,2}")
 COMMENT = re2.compile(

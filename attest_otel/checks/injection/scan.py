@@ -20,9 +20,9 @@ from attest_otel.checks.injection.patterns import (
     COMMENT,
     HIDDEN_PATTERNS,
     PATTERNS,
-    TRIGGER,
     Pattern,
     PatternSet,
+    may_carry,
 )
 from attest_otel.checks.injection.payload import Payload, instruction_at, paragraph_at
 from attest_otel.checks.view import Call, RunView
@@ -132,7 +132,7 @@ def _surely_clean(texts: list[Scanned]) -> bool:
     if sum(map(len, outputs)) > MAX_TEXT_CHARS:
         return False
     joined = "\n".join(outputs)
-    return joined.isascii() and TRIGGER.search(joined) is None
+    return joined.isascii() and not may_carry(joined)
 
 
 def _scan(item: Scanned, budget: _Budget) -> None:
@@ -140,7 +140,7 @@ def _scan(item: Scanned, budget: _Budget) -> None:
     plain = text.isascii()
     if plain and len(text) <= budget.searched:
         budget.searched -= len(text)
-        if TRIGGER.search(text) is None:
+        if not may_carry(text):
             return
     limit = min(MAX_TEXT_CHARS if plain and "\\u" not in text else MAX_DISGUISED_TEXT_CHARS, budget.read)
     windows = [(0, len(text))] if len(text) <= limit else [(0, limit * 3 // 4), (len(text) - limit // 4, len(text))]
@@ -156,7 +156,7 @@ def _scan(item: Scanned, budget: _Budget) -> None:
 def _read(text: str, plain: bool) -> Payload | None:
     copy = Normalised.plain(text) if plain and not _escapes(text) else normalise(text)
     visible = None
-    if copy.text.isascii() is False or TRIGGER.search(copy.text) is not None:
+    if not copy.text.isascii() or may_carry(copy.text):
         visible = _visible(text, copy)
     hidden = next(
         (h for h in (_in_tags(copy), _in_comments(text, copy), _in_base64(text if plain else _encodable(text))) if h is not None),
@@ -234,7 +234,7 @@ def _in_base64(text: str) -> Payload | None:
         if decoded is None:
             continue
         inner = normalise(decoded)
-        if TRIGGER.search(inner.text) is None and "secret" not in inner.text:
+        if not may_carry(inner.text) and "secret" not in inner.text:
             continue
         hits: list[tuple[Pattern, int, int]] = _HIDDEN.first(inner.text)
         if hits:

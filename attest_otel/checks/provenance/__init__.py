@@ -46,11 +46,16 @@ _RELATIVE_DAY = re.compile(
 def check(view: RunView) -> CheckResult | None:
     """Look for the source of every value of the calls that act; None where no call does."""
     acting = [call for call in view.calls if call.may_have_side_effect]
-    if not acting:
+    if not acting or _has_nothing_to_say(view, acting):
         return None
     search = _Search(view)
     findings = [finding for call in acting for finding in search.grade(call)]
     return make_result(NAME, findings, _summary(findings), score=share_passed(findings)) if findings else None
+
+
+def _has_nothing_to_say(view: RunView, acting: list[Call]) -> bool:
+    """Return whether no call is declared to act, and no text is there that could taint those that nobody declared."""
+    return not any(call.side_effecting for call in acting) and all(item.payload is None for item in shared_scan(view).texts)
 
 
 @dataclass(slots=True)
@@ -83,6 +88,8 @@ class _Search:
         fresh = [text for item in self._seen.before(call) if (text := self._read(item))]
         if fresh:
             self._add("\n".join(fresh))
+        if not call.side_effecting and self._sources.flagged.is_empty:
+            return
         arguments = call.arguments
         if arguments is None:
             if call.side_effecting and call.parsed is None:
