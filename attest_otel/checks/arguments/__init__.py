@@ -81,15 +81,11 @@ class _Run:
         return found
 
     def _is_surely_fine(self, call: Call) -> bool:
-        """The quick answer for nearly every call: recorded, of a declared tool, read without a remark, fine by its schema, and not rewritten."""
-        parsed, record = call.parsed, call.call
-        if (
-            parsed is None
-            or parsed.problem is not None
-            or call.tool is None
-            or call.tool.query_arguments
-            or record.arguments_fidelity == "absent"
-        ):
+        """The quick answer for nearly every call: recorded, of no unknown tool, read without a remark, fine by its schema, and not rewritten."""
+        parsed, tool, record = call.parsed, call.tool, call.call
+        if parsed is None or parsed.problem is not None or record.arguments_fidelity == "absent":
+            return False
+        if self.view.tools if tool is None else tool.query_arguments:
             return False
         if record.arguments_received is not None and not is_plainly_same(parsed.value, record.arguments_received):
             return False

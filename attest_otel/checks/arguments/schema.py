@@ -23,7 +23,7 @@ import jsonschema_rs
 
 from attest_otel.checks.arguments.schema_cost import is_affordable, is_explainable
 from attest_otel.checks.arguments.schema_text import describe, without_patterns
-from attest_otel.checks.arguments.shape import Shape, is_surely_fine, shape_of
+from attest_otel.checks.arguments.shape import Shape, is_flat_and_fine, is_surely_fine, shape_of
 from attest_otel.json_values import has_at_most_nodes, leaf_text
 
 MAX_SCHEMA_CHARS = 1_000_000
@@ -64,12 +64,11 @@ class CompiledSchema:
 
     def is_surely_fine(self, arguments: Any) -> bool:
         """Return whether arguments are an object that is valid and has nothing that a reader would stop at."""
-        return (
-            self.shape is not None
-            and type(arguments) is dict
-            and is_surely_fine(arguments, self.shape)
-            and self._validates(arguments)
-        )
+        if type(arguments) is not dict:
+            return False
+        if self is NO_SCHEMA:
+            return is_flat_and_fine(arguments)
+        return self.shape is not None and is_surely_fine(arguments, self.shape) and self._validates(arguments)
 
     def is_valid(self, value: Any) -> bool | None:
         """Return whether the value is valid; None when the schema can't be used, or when that would cost too much."""

@@ -50,3 +50,8 @@ def is_surely_fine(value: Any, shape: Shape | None) -> bool:
         return all(key in keys and is_surely_fine(child, keys[key]) for key, child in value.items())
     items = shape.items
     return kind is list and all(is_surely_fine(child, items) for child in value)
+
+
+def is_flat_and_fine(arguments: dict[Any, Any]) -> bool:
+    """Return whether an object, of which no schema says anything, holds only such values and no markup among its keys."""
+    return all(type(key) is str and "<" not in key and is_surely_fine(child, None) for key, child in arguments.items())
