@@ -118,8 +118,7 @@ def _texts(run: Trajectory, results: Sequence[CheckResult]) -> Collection[str]:
     found = dict.fromkeys(text for text in (run.id, run.agent, run.case_id, *run.incomplete) if text)
     for result in results:
         found[result.summary] = None
-        if result.metadata:
-            found.update(dict.fromkeys(_texts_in(result.metadata, 0)))
+        _add_texts(found, result.metadata, 0)
         for finding in result.findings:
             found[finding.reason] = None
             if finding.subject:
@@ -127,26 +126,26 @@ def _texts(run: Trajectory, results: Sequence[CheckResult]) -> Collection[str]:
             if finding.evidence:
                 found[finding.evidence] = None
             if finding.metadata:
-                found.update(dict.fromkeys(_texts_in(finding.metadata, 0)))
+                _add_texts(found, finding.metadata, 0)
     return found.keys()
 
 
-def _texts_in(value: Any, depth: int) -> Iterator[str]:
+def _add_texts(found: dict[str, None], value: Any, depth: int) -> None:
     if isinstance(value, str):
-        yield value
+        found[value] = None
     elif isinstance(value, dict) and depth < MAX_DEPTH:
         for key, part in value.items():
             if isinstance(part, str):
-                yield f'"{key}": "{part}"'
+                found[f'"{key}": "{part}"'] = None
             else:
-                yield str(key)
+                found[str(key)] = None
                 if part is not None and not isinstance(part, bool):
-                    yield from _texts_in(part, depth + 1)
+                    _add_texts(found, part, depth + 1)
     elif isinstance(value, list | tuple) and depth < MAX_DEPTH:
         for part in value:
-            yield from _texts_in(part, depth + 1)
+            _add_texts(found, part, depth + 1)
     elif isinstance(value, int) and value >= MIN_CARD:
-        yield str(value) if value.bit_length() < 512 else ""  # noqa: PLR2004
+        found[str(value) if value.bit_length() < 512 else ""] = None  # noqa: PLR2004
 
 
 def _result(result: CheckResult, redact: Redact) -> CheckResult:

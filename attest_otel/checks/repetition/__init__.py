@@ -58,14 +58,19 @@ def check(view: RunView) -> CheckResult | None:
     for call in view.calls:
         by_tool[call.name].append(call)
     remembered = _remembered(view)
-    graders = [
-        _ToolGrader(calls, remembered.get(name, {}))
-        for name, calls in by_tool.items()
-        if calls[0].may_have_side_effect or len(calls) >= LOOP_LENGTH
-    ]
-    findings = [finding for grader in graders for finding in grader.findings()]
+    graders: list[_ToolGrader] = []
+    findings: list[Finding] = []
+    for name, calls in by_tool.items():
+        acts = calls[0].may_have_side_effect
+        before = remembered.get(name) if calls[0].side_effecting else None
+        if len(calls) == 1 and not before:
+            findings += [_distinct(calls[0], None)] if acts else []
+        elif acts or len(calls) >= LOOP_LENGTH:
+            graders.append(_ToolGrader(calls, before or {}))
+    good = len(findings) + sum(grader.count(passed=True) for grader in graders)
+    bad = sum(grader.count(passed=False) for grader in graders)
+    findings += [finding for grader in graders for finding in grader.findings()]
     findings.sort(key=lambda finding: finding.step or 0)
-    good, bad = (sum(grader.count(passed=passed) for grader in graders) for passed in (True, False))
     summary = f"{bad} repetition(s) found." if bad else "Nothing was repeated."
     return make_result(NAME, findings, summary, score=good / (good + bad) if good + bad else None)
 
@@ -121,7 +126,7 @@ class _ToolGrader:
     def __init__(self, calls: Sequence[Call], remembered: dict[str, _Done]) -> None:
         self._said: dict[tuple[str, str, str], Capped] = {}
         self._done: dict[str, _Done] = {}
-        self._remembered = remembered if calls[0].side_effecting else {}
+        self._remembered = remembered
         if calls[0].may_have_side_effect:
             self._grade_all(calls)
         for streak in find_loops(calls):
@@ -134,10 +139,6 @@ class _ToolGrader:
         return sum(capped.count for (_, severity, _), capped in self._said.items() if (severity == "pass") is passed)
 
     def _grade_all(self, calls: Sequence[Call]) -> None:
-        """Grade each call; arguments are only compared where there is something to compare with."""
-        if len(calls) == 1 and not self._remembered:
-            self._say(MAX_PASSING, "distinct", "pass", "", partial(_distinct, calls[0], None))
-            return
         for call in calls:
             if _comparable(call):
                 self._grade_one(call)
