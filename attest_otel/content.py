@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 
 from opentelemetry.trace import SpanContext
 
+from attest_otel.errors import ReportTimeoutError
 from attest_otel.report import Report
 
 
@@ -75,6 +77,7 @@ def offer(context: SpanContext, attributes: Mapping[str, Any]) -> None:
 
 def waiter_for(context: SpanContext) -> Waiter | None:
     """Return a waiter for the report of the run with this root span, or None when nobody grades it."""
+    found: list[Waiter] = []
     for ref in _receivers:
         receiver = ref()
         if receiver is None:
@@ -82,8 +85,35 @@ def waiter_for(context: SpanContext) -> Waiter | None:
         with suppress(Exception):  # one receiver's fault is not another's
             waiter = receiver.report_waiter(context.trace_id, context.span_id)
             if waiter is not None:
-                return waiter
-    return None
+                found.append(waiter)
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else _FirstOf(found)
+
+
+class _FirstOf:
+    """The report of whichever receiver has it, where several may: busy ones can't tell yet whose run it is."""
+
+    def __init__(self, waiters: list[Waiter]) -> None:
+        self._waiters = waiters
+
+    def wait(self, timeout: float | None) -> Report:
+        ends = None if timeout is None else time.monotonic() + timeout
+        for waiter in self._waiters[:-1]:
+            with suppress(ReportTimeoutError):
+                return waiter.wait(_left(ends))
+        return self._waiters[-1].wait(_left(ends))
+
+    async def wait_async(self, timeout: float | None) -> Report:  # noqa: ASYNC109
+        ends = None if timeout is None else time.monotonic() + timeout
+        for waiter in self._waiters[:-1]:
+            with suppress(ReportTimeoutError):
+                return await waiter.wait_async(_left(ends))
+        return await self._waiters[-1].wait_async(_left(ends))
+
+
+def _left(ends: float | None) -> float | None:
+    return None if ends is None else max(ends - time.monotonic(), 0.0)
 
 
 def _reset_after_fork() -> None:

@@ -78,8 +78,12 @@ class Pipeline:
         )
 
     def waiter(self, key: int) -> ReportWaiter | None:
-        """Return a claim on the report of the run that a span is the root of, or None when it isn't held."""
-        if not self.buffer.knows(key) and not self.worker.has_seen(key):
+        """Return a claim on the report of the run that a span is the root of, or None when it isn't held.
+
+        While much waits to be taken in nobody looks for the span here: the worker refuses the claim when it gets there.
+        """
+        known = self.buffer.knows(key) or self.worker.may_hold(key) or self.buffer.knows(key)  # taken in between the two
+        if not known:
             return None
         waiter = self._waiters.add(key)
         if self._stopped:

@@ -24,6 +24,7 @@ from attest_otel.live.runs import span_key
 
 BREATH_SECONDS = 0.01
 MAX_BATCH = 256
+MAX_SEARCHED = 1_000
 
 Command = Callable[[float], None]
 
@@ -85,9 +86,9 @@ class Worker:
             finally:
                 self._starting.release()
 
-    def has_seen(self, key: int) -> bool:
-        """Return whether the log holds the start of a span that is not taken in yet."""
-        return any(_key_of(entry) == key for entry in self.log.copy())
+    def may_hold(self, key: int) -> bool:
+        """Return whether the log can hold the start of a span that is not taken in yet; a long log isn't searched, and can."""
+        return len(self.log) > MAX_SEARCHED or any(_key_of(entry) == key for entry in self.log.copy())
 
     def call(self, command: Command) -> None:
         """Have a command run by the worker after all that is in the log."""

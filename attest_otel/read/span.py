@@ -59,11 +59,6 @@ class SpanRecord:
     cut: tuple[str, ...] = ()
     own_content: bool = False
 
-    @property
-    def order(self) -> tuple[int, str]:
-        """The place of this span among others: by start, then by id, whatever order they came in."""
-        return (self.start_ns, self.span_id)
-
 
 def from_sdk(span: ReadableSpan, content: Mapping[str, Any] | None = None) -> SpanRecord:
     """Copy a span of the SDK; total: hostile values cost their text, nothing is raised.

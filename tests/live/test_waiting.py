@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import trio
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import SpanContext
 
 from attest_otel import content
 from attest_otel.checks import run_one
+from attest_otel.config import AttestConfig
 from attest_otel.errors import ReportTimeoutError
-from attest_otel.live import grading
+from attest_otel.live import grading, worker
+from attest_otel.live.buffer import Buffer
+from attest_otel.live.faults import FaultLog
 from attest_otel.live.waiting import ReportWaiter
 from attest_otel.report import Report
 from tests.live.helpers import AGENT, WAIT, Live, live, tool
@@ -59,6 +64,40 @@ def test_the_recorders_registry_finds_the_right_processor() -> None:
         stranger = TracerProvider(shutdown_on_exit=False).get_tracer("x").start_span("agent")
         assert content.waiter_for(stranger.get_span_context()) is None
         assert one.reports == []
+
+
+def test_a_busy_processor_that_holds_nothing_does_not_stand_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where much waits to be taken in, a claim is settled by the worker; the processor that holds the run still answers it."""
+    monkeypatch.setattr(worker, "MAX_SEARCHED", -1)
+    with live() as one, live() as other:
+        root = other.run()
+        for found in (content.waiter_for(root), content.waiter_for(root)):
+            assert found is not None
+            assert found.wait(WAIT).run_id is not None
+        found = content.waiter_for(root)
+        assert found is not None
+        report = in_asyncio(lambda: found.wait_async(WAIT))
+        assert report.run_id is not None
+        nobodys = content.waiter_for(SpanContext(1, 2, is_remote=False))
+        assert nobodys is not None
+        with pytest.raises(ReportTimeoutError, match="not held"):
+            nobodys.wait(WAIT)
+        assert one.reports == []
+
+
+def test_a_claim_costs_no_search_of_a_long_log() -> None:
+    """With a hundred thousand entries waiting, a claim looks at none of them."""
+
+    class Unsearchable(deque[Any]):
+        def copy(self) -> Self:
+            raise AssertionError
+
+    busy = worker.Worker(Buffer(AttestConfig()), lambda _now: None, FaultLog())
+    busy.log = Unsearchable()
+    busy.log.extend([None] * 100_000)
+    assert busy.may_hold(7)
+    busy.log = deque()
+    assert not busy.may_hold(7)
 
 
 def test_a_nested_agent_waits_for_the_whole_run() -> None:

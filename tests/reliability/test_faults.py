@@ -51,7 +51,7 @@ SEAMS: list[tuple[Any, str]] = [
     (admission.Admission, "end"),
     (worker.Worker, "wake"),
     (worker.Worker, "call"),
-    (worker.Worker, "has_seen"),
+    (worker.Worker, "may_hold"),
     (worker.Worker, "_start"),
     (worker.Worker, "_handle"),
     (worker.Worker, "_round"),
