@@ -20,6 +20,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
 
+from attest_otel.cel_errors import explain, short
 from attest_otel.cel_tree import Shape, read_shape
 from attest_otel.json_values import has_at_most_nodes
 
@@ -27,7 +28,6 @@ MAX_EXPRESSION_CHARS = 4_000
 MAX_ITERATIONS = 10_000
 MAX_TEXT_CHARS = 4_000_000
 MAX_NODES = 10_000
-MAX_ERROR_CHARS = 300
 _INT64 = 2**63
 _MISSING_KEY = "Key not found in map :"
 
@@ -103,7 +103,7 @@ def compile_expression(source: str, *, about_call: bool) -> Program:
         kind = repr(typed.compile(source).return_type())
         compiled = plain.compile(source)
     except Exception as error:  # noqa: BLE001  # the library raises RuntimeError, and UnicodeError for broken text
-        raise ExpressionError(_explain(str(error), about_call=about_call)) from None
+        raise ExpressionError(explain(str(error), source, FIELDS, about_call=about_call)) from None
     if kind not in ("BOOL", "DYN"):
         raise ExpressionError(f"answers {kind.lower()}; expected true or false")
     shape = read_shape(compiled.serialize(), frozenset(name for fields in FIELDS.values() for name in fields))
@@ -138,30 +138,14 @@ def _environments(*, about_call: bool) -> tuple[Any, Any]:
     return cel.NewEnv(descriptor_pool=message_pool(FIELDS), variables=typed), cel.NewEnv(variables=plain)
 
 
-def _explain(error: str, *, about_call: bool) -> str:
-    """Turn the library's first complaint into `column 4: ...`."""
-    first = error.removeprefix("INVALID_ARGUMENT: ").split("\n", 1)[0].removeprefix("ERROR: ")
-    place, _, rest = first.removeprefix("<input>:").partition(": ")
-    line, _, column = place.partition(":")
-    if not (line.isdigit() and column.isdigit()):
-        return _short(first)
-    message = rest.replace(" (in container '')", "").replace("attest.", "")
-    hint = (
-        ""
-        if about_call or "reference to 'call" not in rest
-        else " (a rule without `tool` is about the run: name a tool to ask about its calls)"
-    )
-    return f"{f'line {line}, ' if line != '1' else ''}column {column}: {_short(message)}{hint}"
-
-
 def _why(error: str) -> str:
     """Say for a person why an evaluation has no answer."""
     if _MISSING_KEY in error:
         key = error.partition(_MISSING_KEY)[2].strip().strip('"')
-        return f"{_short(key)!r} is not there (not recorded, or no value that CEL holds exactly)"
+        return f"{short(key)!r} is not there (not recorded, or no value that CEL holds exactly)"
     if "Iteration budget exceeded" in error:
         return f"it takes more than {MAX_ITERATIONS} iterations"
-    return _short(error)
+    return short(error)
 
 
 def _check_pattern(pattern: str) -> None:
@@ -173,7 +157,7 @@ def _check_pattern(pattern: str) -> None:
         re2.compile(pattern, options)
     except re2.error as error:
         raise ExpressionError(
-            f"the pattern {_short(pattern)!r} cannot run in linear time or is no pattern (RE2): {_short(_spoken(error))}"
+            f"the pattern {short(pattern)!r} cannot run in linear time or is no pattern (RE2): {short(_spoken(error))}"
         ) from None
 
 
@@ -184,10 +168,6 @@ def _spoken(error: Exception) -> str:
 
 def _power(base: int, exponent: int) -> int:
     return int(base**exponent)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"
 
 
 def _convert(value: Any) -> Any:

@@ -17,10 +17,12 @@ Declared = Mapping[str, Mapping[str, str]]
 _WRAPPED = ".google.protobuf."
 _TYPES = {"string": 9, "int": 3, "bool": 8, "message": 11}
 _WELL_KNOWN = {"string?": "StringValue", "bool?": "BoolValue", "int?": "Int64Value", "any": "Value"}
+_COMPARING = frozenset({"_==_", "_!=_", "@in"})
 _TREE: Declared = {
     "Checked": {"expr=4": "Expr"},
     "Expr": {
         "constant=3": "Constant",
+        "ident=4": "Ident",
         "select=5": "Select",
         "call=6": "CallExpr",
         "list=7": "ListExpr",
@@ -28,6 +30,7 @@ _TREE: Declared = {
         "fold=9": "Fold",
     },
     "Constant": {"text=6": "string?raw"},
+    "Ident": {"name=1": "string"},
     "Select": {"operand=1": "Expr", "field=2": "string"},
     "CallExpr": {"target=1": "Expr", "function=2": "string", "args=3": "Expr*"},
     "ListExpr": {"elements=1": "Expr*"},
@@ -39,12 +42,13 @@ _TREE: Declared = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an expression reads, how often, how deeply it iterates, and its constant patterns."""
+    """What an expression reads, how often, how deeply it iterates, its constant patterns, and the names it compares calls' with."""
 
     fields: frozenset[str]
     reads: int
     depth: int
     patterns: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 def message_pool(messages: Declared) -> Any:
@@ -68,6 +72,7 @@ def read_shape(serialized: bytes, known: frozenset[str]) -> Shape:
     root = _checked_class().FromString(packed.value).expr
     fields: list[str] = []
     patterns: list[str] = []
+    names: dict[str, None] = {}
     deepest = 0
     for node, depth in _walk(root):
         deepest = max(deepest, depth)
@@ -75,10 +80,26 @@ def read_shape(serialized: bytes, known: frozenset[str]) -> Shape:
             fields.append(node.select.field)
         if node.HasField("call") and node.call.function == "matches" and node.call.args:
             last = node.call.args[-1]
-            if last.HasField("constant") and last.constant.HasField("text"):
-                patterns.append(last.constant.text)
+            patterns += _texts(last)
+        if node.HasField("call") and node.call.function in _COMPARING and any(map(_is_name, node.call.args)):
+            names.update(dict.fromkeys(text for side in node.call.args for text in _texts(side)))
     read = [name for name in fields if name in known]
-    return Shape(frozenset(read), len(read), deepest, tuple(patterns))
+    return Shape(frozenset(read), len(read), deepest, tuple(patterns), tuple(names))
+
+
+def _is_name(node: Any) -> bool:
+    """Return whether a node is `call.name` or `run.calls[0].name`; `call.arguments.name` is none."""
+    if not node.HasField("select") or node.select.field != "name":
+        return False
+    owner = node.select.operand
+    return bool(owner.HasField("ident") or (owner.HasField("call") and owner.call.function == "_[_]"))
+
+
+def _texts(node: Any) -> list[str]:
+    """Return the constant text that a node is, or the constant texts of a list."""
+    if node.HasField("list"):
+        return [text for element in node.list.elements for text in _texts(element)]
+    return [node.constant.text] if node.HasField("constant") and node.constant.HasField("text") else []
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, int]]:

@@ -23,12 +23,13 @@ from pydantic import (
 )
 
 from attest_otel.attributes import CONFIG_ENV
-from attest_otel.cases import Case, check_unique, load_cases
+from attest_otel.cases import Case, check_unique
+from attest_otel.config_checks import check_settings, read_cases
 from attest_otel.errors import ConfigError
-from attest_otel.rules import Rule, check_agent_rules
+from attest_otel.rules import Rule
 from attest_otel.trajectory import Tool
 from attest_otel.verdict import VerdictPolicy
-from attest_otel.yaml_files import UNNAMED, read_yaml, refuse_ambiguous, validate
+from attest_otel.yaml_files import UNNAMED, Where, place_of, read_yaml, refuse_ambiguous, validate
 from attest_otel.yaml_lines import YamlLines
 
 CheckName = Literal[
@@ -152,7 +153,7 @@ class ExportConfig(Settings):
 
 
 class AttestConfig(Settings):
-    """All settings. `checks=None` runs every check that can run."""
+    """All settings. `checks=None` runs every check that can run; with `checks`, nothing may ask for one it leaves out."""
 
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
     checks: list[CheckName] | None = None
@@ -164,6 +165,13 @@ class AttestConfig(Settings):
     judge: JudgeConfig | None = None
     export: ExportConfig = Field(default_factory=ExportConfig)
 
+    @field_validator("checks")
+    @classmethod
+    def _something_is_checked(cls, checks: list[CheckName] | None) -> list[CheckName] | None:
+        if checks is not None and not checks:
+            raise ValueError("names no check, so nothing would be graded; leave it out to run all that can run")
+        return checks
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a configuration file, and the cases files it names.
@@ -173,30 +181,24 @@ class AttestConfig(Settings):
         """
         path = Path(path)
         data = read_yaml(path)
-        settings = validate(cls, {} if data is None else data, YamlLines(path).place)
+        lines = YamlLines(path)
+        settings = validate(cls, {} if data is None else data, lines.place)
         refuse_ambiguous(path, off_for="capture")
-        return settings.ready(str(path), path.parent)
+        return settings.ready(lines.place, path.parent)
 
-    def ready(self, where: str, folder: Path) -> Self:
-        """Return the same settings, once all that they name is read and known to work.
+    def ready(self, where: Where, folder: Path) -> Self:
+        """Return the same settings, once all that they name is read and known to work together.
 
         Args:
-            where: what names the settings in errors, usually their file.
+            where: what names the settings in errors, or a function from a field's location to its file and line.
             folder: what the paths of cases files are relative to.
 
         Raises:
-            ConfigError: a rule cannot work, a cases file cannot be read, or a case contradicts the tools
-                that its agent lists.
+            ConfigError: a cases file cannot be read, or `check_settings` refuses what the settings say.
         """
-        settings = self.with_rules_checked(where).with_cases(folder)
-        for name, agent in settings.agents.items():
-            _check_contract(agent, f"{where}: agents.{name}")
+        settings = self._with_cases(where, folder)
+        check_settings(settings, where)
         return settings
-
-    def with_rules_checked(self, where: str) -> Self:
-        """Return the same settings, once every agent's rules are known to work (ConfigError names `where`)."""
-        check_agent_rules({name: agent.rules for name, agent in self.agents.items()}, where)
-        return self
 
     def with_hook(self, hook: Callable[[str], str] | None) -> Self:
         """Return the same settings with a function of the program's own among the redaction's; None changes nothing."""
@@ -204,11 +206,11 @@ class AttestConfig(Settings):
             return self
         return self.model_copy(update={"redaction": self.redaction.model_copy(update={"hook": hook})})
 
-    def with_cases(self, folder: Path) -> Self:
-        """Return the same settings with every cases file they name read, relative to `folder` (ConfigError)."""
+    def _with_cases(self, where: Where, folder: Path) -> Self:
         if not any(isinstance(agent.cases, str) for agent in self.agents.values()):
             return self
-        return self.model_copy(update={"agents": {k: _with_cases(v, folder) for k, v in self.agents.items()}})
+        read = {k: read_cases(v, folder, place_of(where, ("agents", k, "cases"))) for k, v in self.agents.items()}
+        return self.model_copy(update={"agents": read})
 
     def agent(self, name: str | None) -> AgentConfig:
         """Return the settings of an agent: its own, else those of `"*"`, else none."""
@@ -250,17 +252,3 @@ def resolve_config(config: AttestConfig | str | Path | dict[str, Any] | None) ->
     if isinstance(config, str | Path):
         return AttestConfig.load(config)
     raise ConfigError(f"config: expected an AttestConfig, a path or a mapping, got {type(config).__name__}")
-
-
-def _with_cases(agent: AgentConfig, folder: Path) -> AgentConfig:
-    if not isinstance(agent.cases, str):
-        return agent
-    return agent.model_copy(update={"cases": load_cases(folder / agent.cases)})
-
-
-def _check_contract(agent: AgentConfig, where: str) -> None:
-    if agent.tools is None or not isinstance(agent.cases, list):
-        return
-    from attest_otel.contract import check_contract  # noqa: PLC0415  # only where an agent lists tools and cases
-
-    check_contract(agent.cases, agent.tools, where=where)

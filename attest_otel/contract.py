@@ -9,17 +9,17 @@ parameters. Source: the chapter on tool-call assertions ("a contract check runs 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from typing import Any
 
 from attest_otel.cases import Case, ExpectedCall, check_unique
 from attest_otel.errors import ContractError
+from attest_otel.names import listing, unknown
 from attest_otel.parameters import Parameters, parameters_of
 from attest_otel.strict_json import spell, type_name
 from attest_otel.trajectory import Tool
 
 MIN_LIKENESS = 0.4
-MAX_LISTED = 40
 
 _JSON_TYPES: Mapping[str, frozenset[str]] = {
     "int": frozenset({"integer", "number"}),
@@ -67,12 +67,12 @@ def _case_problems(case: Case, known: Mapping[str, Parameters]) -> Iterator[str]
         place = f"expect_tool_calls[{number}]"
         parameters = known.get(expected.name)
         if parameters is None:
-            yield f"{place}: {_unknown_tool(expected.name, known)}"
+            yield f"{place}: {unknown('tool', expected.name, sorted(known))}"
         else:
             yield from (f"{place}: {text}" for text in _call_problems(expected, parameters))
     for number, name in enumerate(case.should_call or ()):
         if name not in known:
-            yield f"should_call[{number}]: {_unknown_tool(name, known)}"
+            yield f"should_call[{number}]: {unknown('tool', name, sorted(known))}"
 
 
 def _call_problems(expected: ExpectedCall, parameters: Parameters) -> Iterator[str]:
@@ -101,12 +101,6 @@ def _notes(case: Case, known: Mapping[str, Parameters]) -> Iterator[str]:
             yield f"{expected.name} accepts names its schema doesn't list: undeclared parameters can't be told"
 
 
-def _unknown_tool(name: str, known: Mapping[str, Parameters]) -> str:
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"; the nearest are {', '.join(near)}" if near else ""
-    return f"unknown tool {name!r}{hint}; the tools are {_listing(tuple(known))}"
-
-
 def _renamed(old: str, named: list[str], parameters: Parameters) -> str:
     """Guess the parameter's current name: the likest one the expectation doesn't name, else the only one left."""
     free = [name for name in parameters.names if name not in named]
@@ -127,7 +121,4 @@ def _declared(name: str, parameters: Parameters) -> str:
 
 
 def _listing(names: tuple[str, ...]) -> str:
-    if not names:
-        return "none"
-    shown = ", ".join(sorted(names)[:MAX_LISTED])
-    return f"[{shown}]" if len(names) <= MAX_LISTED else f"[{shown}, and {len(names) - MAX_LISTED} more]"
+    return f"[{listing(sorted(names))}]" if names else "none"

@@ -27,6 +27,14 @@ class ConfigError(BadInputError):
     """A configuration, a cases file or a rules file cannot be used."""
 
 
+class FieldError(ValueError):
+    """A part of a setting is wrong; pydantic's validators raise it, to say where in the setting it stands."""
+
+    def __init__(self, location: tuple[int | str, ...], message: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+
 class ContractError(ConfigError):
     """A case expects what the tools' current definitions do not have, or expects nothing at all."""
 

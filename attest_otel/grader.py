@@ -23,6 +23,7 @@ from attest_otel.errors import ConfigError
 from attest_otel.findings import CheckResult
 from attest_otel.judges import ASKS_MODEL, Judges, run_async
 from attest_otel.merging import is_suspicious, merge_results
+from attest_otel.names import unknown
 from attest_otel.redaction import Redactor
 from attest_otel.redaction.results import redact_run
 from attest_otel.report import Report
@@ -207,9 +208,9 @@ class Attest:
             rules = self.config.agent(run.agent).rules
             return {"faithfulness", "tool_use", "policy"} if rules else {"faithfulness", "tool_use"}
         names = set(checks)
-        unknown = sorted(names - set(ORDER))
-        if unknown:
-            raise ConfigError(f"checks: unknown check {unknown[0]!r}; the checks are {', '.join(ORDER)}")
+        wrong = sorted(names - set(ORDER))
+        if wrong:
+            raise ConfigError(f"checks: {unknown('check', wrong[0], ORDER)}")
         return names
 
 

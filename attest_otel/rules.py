@@ -7,16 +7,18 @@ where they are loaded: a rule that cannot work is refused there, by file, agent 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from attest_otel.errors import ConfigError
+from attest_otel.yaml_files import Location, Where, field_path, place_of
 
 MAX_RULES = 500
 MAX_GLOB_CHARS = 200
 MAX_GLOB_STARS = 5
+_GLOB_SIGNS = frozenset("*?[")
 
 
 class Rule(BaseModel):
@@ -60,10 +62,15 @@ class Rule(BaseModel):
         return self
 
 
-def check_rules(rules: Iterable[Rule], where: str) -> None:
-    """Refuse rules that cannot work; `where` names the file and the list in it.
+def check_rules(rules: Iterable[Rule], where: Where, at: Location = ()) -> None:
+    """Refuse rules that cannot work.
 
     CEL is imported only where a rule has a `require`.
+
+    Args:
+        rules: the rules.
+        where: what names the settings in errors, or a function from a field's location to its file and line.
+        at: where the list of rules stands in the settings.
 
     Raises:
         ConfigError: an id stands twice, there are too many rules, or an expression has no syntax, names
@@ -71,29 +78,34 @@ def check_rules(rules: Iterable[Rule], where: str) -> None:
     """
     seen: set[str] = set()
     for number, rule in enumerate(rules):
-        place = f"{where}[{number}]"
         if number >= MAX_RULES:
-            raise ConfigError(f"{where}: more than {MAX_RULES} rules")
+            raise ConfigError(f"{place_of(where, at)}: more than {MAX_RULES} rules")
         if rule.id in seen:
-            raise ConfigError(f"{place}: the rule id {rule.id!r} stands twice")
+            raise ConfigError(f"{place_of(where, (*at, number))}: the rule id {rule.id!r} stands twice")
         seen.add(rule.id)
         if rule.require is not None:
-            _check_expression(rule, rule.require, place)
+            _check_expression(rule, rule.require, where, (*at, number))
 
 
-def check_agent_rules(rules: Mapping[str, Iterable[Rule]], where: str) -> None:
-    """Refuse the rules of every agent that cannot work (ConfigError); `where` is the file."""
-    for agent, own in rules.items():
-        check_rules(own, f"{where}: agents.{agent}.rules")
+def tools_named(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield each tool that a rule names, no glob, with the field that names it."""
+    patterns = {"tool": (rule.tool,), "order": rule.order or (), "at_most": rule.at_most or ()}
+    for field, names in patterns.items():
+        yield from ((field, name) for name in names if name is not None and _GLOB_SIGNS.isdisjoint(name))
+    if rule.require is not None:
+        from attest_otel.cel import compile_expression  # noqa: PLC0415
+
+        yield from (("require", name) for name in compile_expression(rule.require, about_call=rule.tool is not None).shape.names)
 
 
-def _check_expression(rule: Rule, source: str, place: str) -> None:
+def _check_expression(rule: Rule, source: str, where: Where, at: Location) -> None:
     from attest_otel.cel import ExpressionError, compile_expression  # noqa: PLC0415
 
     try:
         compile_expression(source, about_call=rule.tool is not None)
     except ExpressionError as error:
-        raise ConfigError(f"{place}: rule {rule.id!r}: require: {error}") from None
+        line = where((*at, "require")) if callable(where) else where
+        raise ConfigError(f"{line}: {field_path(at)}: rule {rule.id!r}: require: {error}") from None
 
 
 def _check_glob(rule_id: str, pattern: str) -> None:

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from attest_otel.errors import FieldError
 from attest_otel.findings import DISPOSITION_RANK, CheckResult, Disposition, Finding
+from attest_otel.names import listing, slip_of, unknown
+from attest_otel.vocabulary import VERDICTS
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -53,7 +56,8 @@ class VerdictPolicy(BaseModel):
 
     `min_score`: below it, a check's passing findings go to review. `min_claim_coverage`: the lowest
     share of claims that faithfulness must have checked before a run can pass. `dispositions`
-    overrides any row: `{"check": {"verdict": "block"}}` or `{"check.verdict": "block"}`.
+    overrides any row: `{"check": {"verdict": "block"}}` or `{"check.verdict": "block"}`. A check or verdict that
+    doesn't exist is refused: a row that is misspelt would decide nothing.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -73,13 +77,34 @@ class VerdictPolicy(BaseModel):
         rows: dict[str, Any] = {}
         for key, value in data["dispositions"].items():
             check, dot, verdict = str(key).partition(".")
-            if dot and isinstance(value, str):
+            if isinstance(value, str):
+                if not dot:
+                    raise FieldError(("dispositions", check), _no_row(check))
                 value = {verdict: value}  # noqa: PLW2901
             if isinstance(value, dict) and isinstance(rows.get(check, {}), dict):
                 rows.setdefault(check, {}).update(value)
             else:
                 rows[key] = value
         return {**data, "dispositions": rows}
+
+    @field_validator("min_score")
+    @classmethod
+    def _checks_exist(cls, scores: dict[str, float]) -> dict[str, float]:
+        for check in scores:
+            _refuse_unknown_check(check)
+        return scores
+
+    @field_validator("dispositions")
+    @classmethod
+    def _rows_exist(cls, rows: dict[str, dict[str, Disposition]]) -> dict[str, dict[str, Disposition]]:
+        for check, row in rows.items():
+            _refuse_unknown_check(check)
+            for verdict in row:
+                if verdict not in VERDICTS[check]:
+                    raise FieldError(
+                        (check, verdict), unknown("verdict", verdict, VERDICTS[check], plural=f"verdicts of {check}")
+                    )
+        return rows
 
     def apply(self, results: Iterable[CheckResult]) -> list[CheckResult]:
         """Return the results with a disposition on every finding."""
@@ -129,6 +154,21 @@ class VerdictPolicy(BaseModel):
             return self.on_inconclusive_faithfulness
         default = DEFAULT_DISPOSITIONS.get(check, {}).get(finding.verdict)
         return default if default is not None else _FOR_SEVERITY[finding.severity]
+
+
+def _no_row(word: str) -> str:
+    """Say of a lone word, which stands where a check's name and a row are, which verdict of which check it may be."""
+    if word in VERDICTS:
+        return f"expected the verdicts of {word} with what each leads to, {{verdict: disposition}}; the verdicts are {listing(VERDICTS[word])}"
+    meant = slip_of(word, dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts)) or word
+    rows = [f"{check}.{meant}" for check, verdicts in VERDICTS.items() if meant in verdicts]
+    hint = f"; did you mean {' or '.join(rows)}?" if rows else f"; the checks are {listing(VERDICTS)}"
+    return f"expected a row, check.verdict: disposition{hint}"
+
+
+def _refuse_unknown_check(check: str) -> None:
+    if check not in VERDICTS:
+        raise FieldError((check,), unknown("check", check, VERDICTS))
 
 
 def _plainly_passes(finding: Finding) -> bool:

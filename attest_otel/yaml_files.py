@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from attest_otel.errors import ConfigError
+from attest_otel.errors import ConfigError, FieldError
+from attest_otel.model_fields import fields_at
+from attest_otel.names import did_you_mean, listing
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 50
@@ -30,8 +32,12 @@ _AMBIGUOUS = re.compile(
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt \t].*)?"  # read as a date
 )
 
+_QUOTED = re.compile(r"'([^']*)'")
+
 Model = TypeVar("Model", bound=BaseModel)
-Where = str | Callable[[tuple[int | str, ...]], str]
+Location = tuple[int | str, ...]
+Where = str | Callable[[Location], str]
+"""What names some data in errors, or a function from a field's location to its file and line."""
 
 
 def read_yaml(path: Path) -> Any:
@@ -106,19 +112,28 @@ def validate(model: type[Model], data: Any, where: Where) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(describe(error, where)) from None
+        raise ConfigError(describe(error, where, model=model)) from None
 
 
-def describe(error: ValidationError, where: Where, *, is_yaml: bool = True) -> str:
-    """Say for a person what pydantic found: one line a field, with its path and what was expected."""
-    named = where if callable(where) else lambda _: where
+def describe(error: ValidationError, where: Where, *, model: type[BaseModel] | None = None, is_yaml: bool = True) -> str:
+    """Say for a person what pydantic found: one line a field, with its path and what was expected.
+
+    With the `model`, an unknown field comes with the one that may be meant.
+    """
     parts = error.errors(include_url=False)[:10]
-    lines = [_describe_one(dict(part), named(part["loc"]), is_yaml=is_yaml) for part in parts]
+    lines = [_describe_one(dict(part), where, model, is_yaml=is_yaml) for part in parts]
     left_out = error.error_count() - len(lines)
-    return "\n".join(lines) + (f"\n{named(())}: and {left_out} more" if left_out > 0 else "")
+    return "\n".join(lines) + (f"\n{place_of(where, ())}: and {left_out} more" if left_out > 0 else "")
 
 
-def field_path(location: tuple[int | str, ...]) -> str:
+def place_of(where: Where, location: Location) -> str:
+    """Return what names a field in errors: the file and its line, where they are known, and its path."""
+    named = where(location) if callable(where) else where
+    path = field_path(location)
+    return f"{named}: {path}" if path else named
+
+
+def field_path(location: Location) -> str:
     """Write a location as `agents.refund-agent.rules[0].id`; the branch of a union that is `UNNAMED` is left out."""
     if location and location[-1] == "[key]":
         return f"{field_path(location[:-2])} (a key)"
@@ -129,12 +144,13 @@ def field_path(location: tuple[int | str, ...]) -> str:
     return text
 
 
-def _describe_one(part: dict[str, Any], where: str, *, is_yaml: bool) -> str:
-    path = field_path(part["loc"])
-    place = f"{where}: {path}" if path else where
+def _describe_one(part: dict[str, Any], where: Where, model: type[BaseModel] | None, *, is_yaml: bool) -> str:
+    raised = part.get("ctx", {}).get("error")
+    location = (*part["loc"], *(raised.location if isinstance(raised, FieldError) else ()))
+    place = place_of(where, location)
     given = part.get("input")
     if part["type"] == "extra_forbidden":
-        return f"{place}: unknown field"
+        return f"{place}: unknown field{_what_there_is(str(location[-1]), fields_at(model, location[:-1]))}"
     if part["type"] == "missing":
         return f"{place}: missing"
     message = str(part["msg"]).removeprefix("Value error, ")
@@ -143,8 +159,14 @@ def _describe_one(part: dict[str, Any], where: str, *, is_yaml: bool) -> str:
     hint = ""
     if is_yaml and part["type"] == "string_type" and isinstance(given, bool | int | float | date):
         hint = " (YAML reads this as a number, a date or a yes/no value: put it in quotes)"
+    if part["type"] == "literal_error" and isinstance(given, str):
+        hint = did_you_mean(given, _QUOTED.findall(part["ctx"]["expected"]))
     shown = "" if isinstance(given, dict | list) or part["type"] == "value_error" else f", got {_short(given)}"
     return f"{place}: {message}{shown}{hint}"
+
+
+def _what_there_is(name: str, fields: list[str]) -> str:
+    return did_you_mean(name, fields) or (f"; the fields are {listing(fields)}" if fields else "")
 
 
 def _short(value: Any, limit: int = 60) -> str:

@@ -14,6 +14,7 @@ from attest_otel.checks import NEEDS_MODEL, ORDER
 from attest_otel.config import AgentConfig, CheckName
 from attest_otel.findings import Finding
 from attest_otel.rules import Rule
+from attest_otel.vocabulary import VERDICTS
 
 BANK = Path(__file__).parent / "data" / "runs.yaml"
 ALWAYS: tuple[CheckName, ...] = ("tool_use", "arguments", "coverage")
@@ -45,6 +46,16 @@ def test_the_verdict_without_a_model(entry: dict[str, Any]) -> None:
     """The report's verdict, with no grading model, is the one the bank gives."""
     report = _grade(entry)
     assert report.verdict == entry["expect"]["verdict_without_model"], _shown(report)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=IDS)
+def test_verdicts_are_words_of_their_check(entry: dict[str, Any]) -> None:
+    """No check says a word that a policy cannot name, of any run with all checks on."""
+    report = Attest().evaluate(Trajectory.model_validate({**entry["run"], "id": entry["id"]}), checks=ORDER)
+    said = {
+        (result.check, finding.verdict) for result in (*report.results, *_grade(entry).results) for finding in result.findings
+    }
+    assert [f"{check}.{verdict}" for check, verdict in sorted(said) if verdict not in VERDICTS[check]] == []
 
 
 def test_the_bank_is_whole() -> None:

@@ -40,30 +40,51 @@ def test_everything_has_a_default(write: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "where"),
+    ("text", "where", "hint"),
     [
-        ("agent: {}", "agent"),
-        ("agents: {a: {allowed_tool: []}}", "agents.a.allowed_tool"),
-        ("agents: {a: {tools: [{name: t, side_efecting: true}]}}", "agents.a.tools[0].side_efecting"),
-        ("agents: {a: {rules: [{id: r, at_most: {t: 1}, sevrity: fail}]}}", "agents.a.rules[0].sevrity"),
-        ("agents: {a: {cases: [{case_id: c, should_call: [], expected: 1}]}}", "agents.a.cases[0].expected"),
+        ("agent: {}", "agent", "did you mean 'agents'?"),
+        ("agents: {a: {allowed_tool: []}}", "agents.a.allowed_tool", "did you mean 'allowed_tools'?"),
+        (
+            "agents: {a: {tools: [{name: t, side_efecting: true}]}}",
+            "agents.a.tools[0].side_efecting",
+            "did you mean 'side_effecting'?",
+        ),
+        (
+            "agents: {a: {rules: [{id: r, at_most: {t: 1}, sevrity: fail}]}}",
+            "agents.a.rules[0].sevrity",
+            "did you mean 'severity'?",
+        ),
+        (
+            "agents: {a: {cases: [{case_id: c, should_call: [], should_calls: 1}]}}",
+            "agents.a.cases[0].should_calls",
+            "did you mean 'should_call'?",
+        ),
         (
             "agents: {a: {cases: [{case_id: c, expect_tool_calls: [{name: t, arg: {}}]}]}}",
             "agents.a.cases[0].expect_tool_calls[0].arg",
+            "did you mean 'args'?",
         ),
-        ("limits: {max_open_run: 1}", "limits.max_open_run"),
-        ("redaction: {pattern: []}", "redaction.pattern"),
-        ("judge: {modell: x}", "judge.modell"),
-        ("judge: {api_key: x}", "judge.api_key"),
-        ("export: {log_event: true}", "export.log_event"),
-        ("verdict_policy: {on_injection: block}", "verdict_policy.on_injection"),
-        ("verdict_policy: {tool_use: {on_error: block}}", "verdict_policy.tool_use.on_error"),
+        ("limits: {max_open_run: 1}", "limits.max_open_run", "did you mean 'max_open_runs'?"),
+        ("redaction: {pattern: []}", "redaction.pattern", "did you mean 'patterns'?"),
+        ("judge: {modell: x}", "judge.modell", "did you mean 'model'?"),
+        ("judge: {secret: x}", "judge.secret", "the fields are model, base_url, max_calls_per_run"),
+        ("export: {log_event: true}", "export.log_event", "did you mean 'log_events'?"),
+        (
+            "verdict_policy: {on_injection: block}",
+            "verdict_policy.on_injection",
+            "did you mean 'on_injection_warning'?",
+        ),
+        (
+            "verdict_policy: {tool_use: {zzz: block}}",
+            "verdict_policy.tool_use.zzz",
+            "the fields are on_disallowed_tool, on_claimed_success",
+        ),
     ],
 )
-def test_unknown_key_names_its_path(write: Any, text: str, where: str) -> None:
-    """A misspelt key anywhere is refused by file, line and path."""
+def test_unknown_key_names_its_path(write: Any, text: str, where: str, hint: str) -> None:
+    """A misspelt key anywhere is refused by file, line and path, with the one that may be meant or all there are."""
     path = write(text)
-    assert refusal(path) == f"{path}:1: {where}: unknown field"
+    assert refusal(path).startswith(f"{path}:1: {where}: unknown field; {hint}")
 
 
 @pytest.mark.parametrize(
@@ -169,11 +190,14 @@ def test_cases_file_stands_beside_the_settings(write: Any, monkeypatch: pytest.M
 
 
 def test_missing_or_wrong_cases_file_is_named(write: Any, tmp_path: Path) -> None:
-    """A cases file that is missing or wrong fails where the settings are loaded, by its own name."""
-    path = write("agents: {a: {cases: cases.yaml}}")
-    assert refusal(path).startswith(f"{tmp_path / 'cases.yaml'}: cannot be read: No such file")
-    write("- {case_id: c, should_call: [pay], nope: 1}", "cases.yaml")
-    assert refusal(path) == f"{tmp_path / 'cases.yaml'}:1: case 'c': nope: unknown field"
+    """A cases file that is missing or wrong fails where the settings are loaded, by the setting that names it and its own name."""
+    path = write("agents:\n  a:\n    cases: cases.yaml")
+    place = f"{path}:3: agents.a.cases: {tmp_path / 'cases.yaml'}"
+    assert refusal(path).startswith(f"{place}: cannot be read: No such file")
+    write("- {case_id: c, should_call: [pay], nope: 1}\n- {case_id: d, zzz: 1}", "cases.yaml")
+    first, second = refusal(path).splitlines()
+    assert first.startswith(f"{place}:1: case 'c': nope: unknown field")
+    assert second.startswith(f"{place}:2: case 'd': zzz: unknown field")
 
 
 def test_case_ids_are_unique(write: Any) -> None:
@@ -192,7 +216,7 @@ def test_contract_is_checked_where_the_settings_are_loaded(write: Any) -> None:
     path = write(f"agents: {{a: {{tools: [{PAY}], cases: [{case}]}}}}")
     with pytest.raises(ContractError) as caught:
         AttestConfig.load(path)
-    said = f"{path}: agents.a: case 'c': expect_tool_calls[0]: args: pay has no parameter 'amount', it now takes [amount_cents]"
+    said = f"{path}:1: agents.a: case 'c': expect_tool_calls[0]: args: pay has no parameter 'amount', it now takes [amount_cents]"
     assert str(caught.value).startswith(said)
     write(f"[{case}]", "cases.yaml")
     with pytest.raises(ContractError, match="pay has no parameter 'amount'"):

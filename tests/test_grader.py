@@ -55,7 +55,7 @@ def test_check_without_a_model_says_so() -> None:
 
 def test_unknown_check_is_refused() -> None:
     """A misspelt check is an error that lists the checks, not a check that silently didn't run."""
-    with pytest.raises(ConfigError, match="unknown check 'tool_user'; the checks are tool_use, arguments"):
+    with pytest.raises(ConfigError, match="unknown check 'tool_user'; did you mean 'tool_use'"):
         Attest().evaluate(run_of(), checks=["tool_user"])  # type: ignore[list-item]
 
 

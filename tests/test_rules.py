@@ -57,7 +57,7 @@ def test_the_file_is_named(tmp_path: Path) -> None:
         AttestConfig.load(path)
     assert (
         str(caught.value)
-        == f"{path}: agents.main.rules[1]: rule 'b': require: column 4: undefined field 'nope' not found in struct 'Run'"
+        == f"{path}:5: agents.main.rules[1]: rule 'b': require: column 4: undefined field 'nope'; fields of run: task, final_answer, calls, agent, usage"
     )
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from attest_otel import CheckResult, Finding, Report, ToolUsePolicy, VerdictPolicy
+from attest_otel.checks import ORDER
 from attest_otel.findings import DISPOSITION_RANK, Disposition, Severity
+from attest_otel.verdict import DEFAULT_DISPOSITIONS
+from attest_otel.vocabulary import VERDICTS
 
 
 def result(check: str, severity: Severity, verdict: str, *, score: float | None = None, **metadata: object) -> CheckResult:
@@ -140,12 +145,52 @@ def test_unchecked_is_never_lifted() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"min_score": {"a": 2}}, {"unknown": 1}, {"on_injection_warning": "maybe"}, {"dispositions": {"a": {"b": "no"}}}]
+    "bad",
+    [
+        {"min_score": {"role": 2}},
+        {"unknown": 1},
+        {"on_injection_warning": "maybe"},
+        {"dispositions": {"role": {"in_scope": "no"}}},
+        {"dispositions": {"role": "block"}},
+    ],
 )
 def test_bad_policies_are_refused(bad: dict[str, object]) -> None:
     """A policy with an unknown name or value can't be made."""
     with pytest.raises(ValidationError):
         VerdictPolicy.model_validate(bad)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"min_score": {"faithfullness": 0.9}}, "unknown check 'faithfullness'; did you mean 'faithfulness'? The checks are"),
+        ({"dispositions": {"argument": {"valid": "pass"}}}, "unknown check 'argument'; did you mean 'arguments'?"),
+        ({"dispositions": {"unsuported": "block"}}, "check.verdict: disposition; did you mean faithfulness.unsupported?"),
+        ({"dispositions": {"zzz": "block"}}, "check.verdict: disposition; the checks are tool_use,"),
+        ({"dispositions": {"policy": "block"}}, "{verdict: disposition}; the verdicts are kept, broken, unchecked"),
+        (
+            {"dispositions": {"faithfulness": {"unsuported": "block"}}},
+            "unknown verdict 'unsuported'; did you mean 'unsupported'? The verdicts of faithfulness are supported, unsupported,",
+        ),
+        (
+            {"dispositions": {"arguments.placehoder": "block"}},
+            "unknown verdict 'placehoder'; did you mean 'placeholder'?",
+        ),
+        ({"dispositions": {"policy": {"zzz": "block"}}}, "'zzz'; the verdicts of policy are kept, broken, unchecked"),
+    ],
+)
+def test_misspelt_names_are_refused(bad: dict[str, object], said: str) -> None:
+    """A check or verdict that doesn't exist is refused, with the one that may be meant and all there are."""
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        VerdictPolicy.model_validate(bad)
+
+
+def test_every_check_has_its_words() -> None:
+    """The words are those of all the checks, in report order; every default row and every check's failure is among them."""
+    assert tuple(VERDICTS) == ORDER
+    assert all(verdict in VERDICTS[check] for check, row in DEFAULT_DISPOSITIONS.items() for verdict in row)
+    assert all(verdict in VERDICTS[check] for check, _, verdict, _ in TABLE if check != "custom")
+    assert all("unchecked" in verdicts for verdicts in VERDICTS.values())
 
 
 @given(st.lists(st.sampled_from(TABLE), max_size=8))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from attest_otel.cases import Case
 from attest_otel.checks.view import RunView
 from attest_otel.findings import CheckResult, make_finding, make_result
-
-MAX_COMPARED = 1_000
+from attest_otel.names import did_you_mean
 
 
 def unknown_case(view: RunView, check: str) -> CheckResult | None:
@@ -19,9 +16,8 @@ def unknown_case(view: RunView, check: str) -> CheckResult | None:
     loaded = _loaded_ids(view)
     if not loaded:
         return None
-    near = get_close_matches(case_id[:100], loaded[:MAX_COMPARED], n=1)
-    hint = f"; the nearest is {near[0]!r}" if near else ""
-    reason = f"The run names case {case_id[:100]!r}, which is not among the {len(loaded)} loaded{hint}."
+    hint = did_you_mean(case_id[:100], loaded)
+    reason = f"The run names case {case_id[:100]!r}, which is not among the {len(loaded)} loaded{hint or '.'}"
     finding = make_finding(check, "warn", "unchecked", reason, metadata={"checked": False, "case_id": case_id[:100]})
     return make_result(check, [finding], f"Not checked: case {case_id[:100]!r} is not loaded")
 

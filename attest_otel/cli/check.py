@@ -18,7 +18,10 @@ from attest_otel.cli.render import STYLES, render_report
 from attest_otel.config import CheckName
 from attest_otel.findings import DISPOSITION_RANK
 from attest_otel.grader import Attest
+from attest_otel.names import unknown
 from attest_otel.redaction import Redactor
+
+READS_CASES = frozenset({"expectations", "selection"})
 
 
 @click.command()
@@ -50,8 +53,11 @@ def check(
     fail_on: str,
 ) -> None:
     """Grade the runs in PATH...: run files, OTLP JSON, Jaeger JSON, or folders of them."""
-    attest = Attest(load_settings(config, cases))
-    names = parse_checks(checks) or attest.default_checks()
+    wanted = parse_checks(checks)
+    if wanted and cases and READS_CASES.isdisjoint(wanted):
+        raise click.UsageError(f"--cases: nothing in --checks reads cases; add {' or '.join(sorted(READS_CASES))}")
+    attest = Attest(load_settings(config, cases, own_checks=wanted is not None))
+    names = wanted or attest.default_checks()
     inputs = Inputs(paths)
     contracts = RunContracts(attest, inputs.complain)
     console = terminal()
@@ -74,13 +80,9 @@ def parse_checks(text: str | None) -> list[CheckName] | None:
     if text is None:
         return None
     wanted = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in wanted if name not in ORDER]
-    if unknown or not wanted:
-        raise click.UsageError(
-            f"--checks: unknown check {unknown[0]!r}; the checks are {', '.join(ORDER)}"
-            if unknown
-            else "--checks: names no check"
-        )
+    wrong = [name for name in wanted if name not in ORDER]
+    if wrong or not wanted:
+        raise click.UsageError(f"--checks: {unknown('check', wrong[0], ORDER)}" if wrong else "--checks: names no check")
     return [name for name in ORDER if name in wanted]
 
 

@@ -52,9 +52,14 @@ class Inputs:
         click.echo("\n".join(clean(line) for line in message.splitlines()), err=True)
 
 
-def load_settings(config: str | None, cases: str | None) -> AttestConfig:
-    """Return the settings of a command; a cases file holds for every agent that names none itself (ConfigError)."""
+def load_settings(config: str | None, cases: str | None, *, own_checks: bool = False) -> AttestConfig:
+    """Return the settings of a command; a cases file holds for every agent that names none itself (ConfigError).
+
+    With `own_checks` the command says itself what runs, and the settings' `checks` narrow nothing.
+    """
     settings = resolve_config(config)
+    if own_checks:
+        settings = settings.model_copy(update={"checks": None})
     if cases is None:
         return settings
     loaded = load_cases(Path(cases))

@@ -33,7 +33,7 @@ LABELS = {
 @click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def metrics(paths: tuple[str, ...], cases: str, config: str | None, output: str) -> None:
     """Score the tool calls of the runs in PATH... as a batch; a share of nothing is null."""
-    attest = Attest(load_settings(config, cases))
+    attest = Attest(load_settings(config, cases, own_checks=True))
     inputs = Inputs(paths)
     contracts = RunContracts(attest, inputs.complain)
     views = []

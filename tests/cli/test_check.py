@@ -182,7 +182,7 @@ def test_config_with_an_unknown_key(file: Callable[..., Path], tmp_path: Path) -
     config.write_text("agents: {a: {alowed_tools: []}}")
     result = run("check", file(PASSED), "--config", config)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"attest-otel: {config}:1: agents.a.alowed_tools: unknown field\n"
+    assert result.stderr == f"attest-otel: {config}:1: agents.a.alowed_tools: unknown field; did you mean 'allowed_tools'?\n"
 
 
 def test_config_from_the_environment(file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
