@@ -88,7 +88,11 @@ class Worker:
 
     def may_hold(self, key: int) -> bool:
         """Return whether the log can hold the start of a span that is not taken in yet; a long log isn't searched, and can."""
-        return len(self.log) > MAX_SEARCHED or any(_key_of(entry) == key for entry in self.log.copy())
+        return len(self.log) > MAX_SEARCHED or self.holds(key)
+
+    def holds(self, key: int) -> bool:
+        """Return whether the log holds the start of a span that is not taken in yet; searches all of it."""
+        return any(_key_of(entry) == key for entry in self.log.copy())
 
     def call(self, command: Command) -> None:
         """Have a command run by the worker after all that is in the log."""
