@@ -234,3 +234,73 @@ def test_hostile_content_cannot_make_a_rule_run_wild(require: str) -> None:
     calls = [call(raw=wide, output="x" * 200_000) for _ in range(200)]
     result = graded(rule(require), *calls)
     assert {f[0] for f in said(result)} == {"unchecked"}
+
+
+SLIPS: list[dict[str, Any]] = [
+    {"at_most": {"isue_refund": 1}},
+    {"order": ["lookup_ordr", "issue_refund"]},
+    {"order": ["lookup_order", "issueRefund"]},
+    {"tool": "isue_refund", "require": "false"},
+    {"require": 'run.calls.all(c, c.name != "isue_refund")'},
+    {"require": '!run.calls.exists(c, c.name in ["isue_refund", "lookup_order"] && c.index > 9)'},
+    {"tool": "lookup_order", "require": '!run.calls.exists(c, "isue_refund" == c.name)'},
+]
+
+
+@pytest.mark.parametrize("fields", SLIPS)
+def test_a_misspelt_tool_is_not_kept(fields: dict[str, Any]) -> None:
+    """A rule that names a slip of a declared tool says so, goes to review, and names the tool that may be meant."""
+    result = graded([{"id": "r", **fields}], call("lookup_order"))
+    assert said(result, passing=True) == [("unchecked", "warn", None)]
+    reason = only(result, "unchecked").reason
+    assert "no declared tool is called" in reason
+    assert "did you mean 'issue_refund'?" in reason or "did you mean 'lookup_order'?" in reason
+
+
+def test_a_misspelt_tool_is_said_beside_what_broke() -> None:
+    """What broke all the same stays broken, and the misspelling explains it."""
+    result = graded(
+        [{"id": "r", "tool": "issue_refund", "require": LOOKED_UP.replace("order", "ordr")}], call("lookup_order"), call()
+    )
+    assert said(result) == [("broken", "fail", 1), ("unchecked", "warn", None)]
+
+
+@pytest.mark.parametrize("name", ["issue_credit", "refund", "lookup_orders_v2", "send_mail"])
+def test_a_tool_that_a_run_lacks_is_no_misspelling(name: str) -> None:
+    """The tools may differ from run to run: a rule about one that nothing resembles is kept."""
+    rules = [{"id": "r", "at_most": {name: 1}}, {"id": "s", "require": f'run.calls.all(c, c.name != "{name}")'}]
+    assert said(graded(rules, call()), passing=True) == [("kept", "pass", None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("tools", "fields"),
+    [
+        ((), {}),
+        (({"name": "get_users"}, {"name": "get_user"}), {}),
+        (({"name": "get_users"},), {"allowed_tools": ["get_user", "get_users"]}),
+        (({"name": "get_users"},), {"tool_fallbacks": {"get_users": ["get_user"]}}),
+        (({"name": "get_users"},), {"others": {"sub": {"tools": [{"name": "get_user"}]}}}),
+        (({"name": "get_users"},), {"others": {"*": {"allowed_tools": ["get_user"]}}}),
+    ],
+)
+def test_a_tool_that_anybody_lists_is_no_misspelling(tools: Any, fields: dict[str, Any]) -> None:
+    """Two tools of nearly the same name are told apart by listing them; without declared tools nothing is known."""
+    assert said(graded([{"id": "r", "at_most": {"get_user": 1}}], call("get_users"), tools=tools, **fields)) == []
+
+
+def test_a_tool_that_was_called_is_no_misspelling() -> None:
+    """A call by that very name shows that the rule means it."""
+    assert said(graded([{"id": "r", "at_most": {"issue_refunds": 0}}], call("issue_refunds"))) == [("broken", "fail", 0)]
+
+
+def test_globs_and_questions_are_not_compared() -> None:
+    """A glob may fit nothing today, and a question is the model's."""
+    rules = [{"id": "g", "at_most": {"isue_*": 1}}, {"id": "a", "tool": "isue_refund", "ask": "Kind?"}]
+    assert said(graded(rules, call()), passing=True) == [("kept", "pass", None), ("unchecked", "warn", None)]
+
+
+def test_many_tools_and_rules_are_bounded() -> None:
+    """A run that declares very many tools costs no more than comparing the first thousand."""
+    rules = [{"id": f"r{n}", "at_most": {f"do_thing_{n}": 1}} for n in range(200)]
+    tools = [{"name": f"do_things_{n}"} for n in range(5_000)]
+    assert {f.verdict for f in graded(rules, call(), tools=tools).findings} == {"unchecked"}

@@ -8,6 +8,8 @@ most 20 of a kind are given for one rule; the last says how many it stands for.
 - `order` and `at_most`: see `rule_calls`.
 - `ask`: `unchecked` until a grading model answers it.
 
+A rule that names a tool by a misspelt name is `unchecked` too: see `slips`.
+
 Whose rules: those of the run's agent hold for its calls, and those of a nested agent (or of `"*"`) for
 that agent's. A nested agent without settings of its own falls under the rules of the run's agent. `run`
 is always the whole run, and a call an `order` needs may be anybody's. None where there are no rules.
@@ -20,6 +22,7 @@ from collections.abc import Sequence
 
 from attest_otel.checks.policy.calls import check_at_most, check_order
 from attest_otel.checks.policy.findings import NAME, unjudged
+from attest_otel.checks.policy.slips import Slips
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_result, share_passed
 from attest_otel.rules import Rule
@@ -44,9 +47,16 @@ class _Grader:
 
     def __init__(self, view: RunView) -> None:
         self._view = view
+        self._slips = Slips(view)
         self._values: object = None
 
     def __call__(self, rule: Rule, calls: Sequence[Call]) -> list[Finding]:
+        """Return what a rule says of the calls; where it names a misspelt tool it was not kept, whatever it says."""
+        found = self._graded(rule, calls)
+        slips = self._slips.of(rule)
+        return [*(finding for finding in found if finding.verdict != "kept"), *slips] if slips else found
+
+    def _graded(self, rule: Rule, calls: Sequence[Call]) -> list[Finding]:
         if rule.require is not None:
             return self._expression(rule, rule.require, calls)
         if rule.order is not None:
