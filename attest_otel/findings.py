@@ -7,6 +7,7 @@ happened; the verdict policy gives it a disposition.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from hashlib import blake2b
 from typing import Any, Literal, TypeVar
 
@@ -55,23 +56,27 @@ class CheckResult(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-_FIELDS: dict[type[BaseModel], set[str]] = {model: set(model.model_fields) for model in (Finding, CheckResult)}
 _Made = TypeVar("_Made", bound=BaseModel)
 _set = object.__setattr__
 
 
-def _make(model: type[_Made], fields: dict[str, Any]) -> _Made:
+def make_model(model: type[_Made], fields: dict[str, Any]) -> _Made:
     """Return a model with all its fields as they stand, without pydantic, which costs more than many a check.
 
-    They come from the checks, whose types mypy holds; what a file or a caller gives is validated by the model
+    For values of the checks, whose types mypy holds; what a file or a caller gives is validated by the model
     itself. All share one set of field names, which a copy copies: the garbage collector walks every container.
     """
     made = model.__new__(model)
     _set(made, "__dict__", fields)
-    _set(made, "__pydantic_fields_set__", _FIELDS[model])
+    _set(made, "__pydantic_fields_set__", _names(model))
     _set(made, "__pydantic_extra__", None)
     _set(made, "__pydantic_private__", None)
     return made
+
+
+@cache
+def _names(model: type[BaseModel]) -> set[str]:
+    return set(model.model_fields)
 
 
 def finding_id(check: str, verdict: str, subject: str | None, step: int | None, key: str = "") -> str:
@@ -93,7 +98,7 @@ def make_finding(
     metadata: dict[str, Any] | None = None,
 ) -> Finding:
     """Return a finding with its id; `key` tells apart findings of one check, verdict, subject and step."""
-    return _make(Finding, {
+    return make_model(Finding, {
         "id": finding_id(check, verdict, subject, step, key),
         "severity": severity,
         "verdict": verdict,
@@ -116,7 +121,7 @@ def make_result(
 ) -> CheckResult:
     """Return a check's result; it passed when no finding has severity fail."""
     found = list(findings)
-    return _make(CheckResult, {
+    return make_model(CheckResult, {
         "check": check,
         "passed": all(f.severity != "fail" for f in found),
         "score": score,

@@ -26,7 +26,7 @@ from attest_otel.merging import is_suspicious, merge_results
 from attest_otel.names import unknown
 from attest_otel.redaction import Redactor
 from attest_otel.redaction.results import redact_run
-from attest_otel.report import Report
+from attest_otel.report import Report, make_report
 from attest_otel.trajectory import Trajectory
 from attest_otel.verdict import VerdictPolicy
 
@@ -146,13 +146,13 @@ class Attest:
         """Return the report that the policy makes of a run's results, redacted: the same wherever it goes."""
         ordered = sorted(results, key=lambda result: _position(result.check))
         shown = redact_run(run, self.policy.apply(ordered), self.redactor)
-        return Report(
+        return make_report(
+            shown.results,
             run_id=shown.run_id,
             agent=shown.agent,
             case_id=shown.case_id,
-            results=shown.results,
-            revision=revision,
             incomplete=shown.incomplete,
+            revision=revision,
             policy_hash=self.policy_hash(run.agent, asked=any("prompt_versions" in result.metadata for result in results)),
         )
 

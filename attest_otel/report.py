@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from attest_otel.findings import CheckResult, Disposition, Finding
+from attest_otel.findings import CheckResult, Disposition, Finding, make_model
 from attest_otel.verdict import VerdictPolicy, strictest
 
 
@@ -55,28 +55,10 @@ class Report(BaseModel):
     @model_validator(mode="after")
     def _derive(self) -> Self:
         """Fill what follows from the results; findings that no policy has seen get the default one's disposition."""
-        given = {f.disposition for r in self.results for f in r.findings}
-        if None in given:
-            self._set(results=VerdictPolicy().apply(self.results))
-            given = {f.disposition for r in self.results for f in r.findings}
-        verdict = strictest(disposition or "pass" for disposition in given)
-        scores = {r.check: r.score for r in self.results}
-        graded = [s for s in scores.values() if s is not None]
-        self._set(
-            verdict=verdict,
-            passed=verdict == "pass",
-            checks_passed=all(r.passed for r in self.results),
-            scores=scores,
-            overall_score=sum(graded) / len(graded) if graded else None,
-            blocking=[
-                {"check": r.check, "verdict": f.verdict, "subject": f.subject}
-                for r in self.results
-                for f in r.findings
-                if f.disposition == "block"
-            ]
-            if verdict == "block"
-            else [],
-        )
+        if any(f.disposition is None for r in self.results for f in r.findings):
+            object.__setattr__(self, "results", VerdictPolicy().apply(self.results))
+        for name, value in _derived(self.results).items():
+            object.__setattr__(self, name, value)
         return self
 
     def findings(self) -> list[Finding]:
@@ -91,9 +73,53 @@ class Report(BaseModel):
         """Return the report as one line of JSON."""
         return dump_json(self.model_dump())
 
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+
+def make_report(
+    results: list[CheckResult],
+    *,
+    run_id: str | None,
+    agent: str | None,
+    case_id: str | None,
+    incomplete: list[str],
+    policy_hash: str,
+    revision: int = 0,
+) -> Report:
+    """Return the report of results that a policy has seen, without validating again what the checks made."""
+    return make_model(Report, {
+        "run_id": run_id,
+        "agent": agent,
+        "case_id": case_id,
+        **_derived(results),
+        "results": results,
+        "revision": revision,
+        "incomplete": incomplete,
+        "policy_hash": policy_hash,
+        "version": package_version(),
+    })  # fmt: skip
+
+
+def _derived(results: list[CheckResult]) -> dict[str, Any]:
+    """Return what follows from the results, in the order of a report's fields."""
+    verdict = strictest({f.disposition or "pass" for r in results for f in r.findings})
+    scores = {r.check: r.score for r in results}
+    graded = [score for score in scores.values() if score is not None]
+    return {
+        "verdict": verdict,
+        "passed": verdict == "pass",
+        "checks_passed": all(r.passed for r in results),
+        "overall_score": sum(graded) / len(graded) if graded else None,
+        "scores": scores,
+        "blocking": _blocking(results) if verdict == "block" else [],
+    }
+
+
+def _blocking(results: list[CheckResult]) -> list[dict[str, str | None]]:
+    return [
+        {"check": r.check, "verdict": f.verdict, "subject": f.subject}
+        for r in results
+        for f in r.findings
+        if f.disposition == "block"
+    ]
 
 
 _UNSAFE = re.compile("[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result
-from attest_otel.report import Report, dump_json
+from attest_otel.report import Report, dump_json, make_report
 from attest_otel.verdict import VerdictPolicy
 
 FIELDS = [
@@ -61,6 +61,18 @@ def test_report_built_by_hand(check: str, severity: str, verdict: str, expected:
     assert report.verdict == expected
     assert report.passed is (expected == "pass")
     assert report.results == VerdictPolicy().apply([result(check, severity, verdict)])
+
+
+@pytest.mark.parametrize("severities", [[], ["pass"], ["pass", "warn"], ["warn", "fail", "pass"]])
+def test_made_or_validated_a_report_is_the_same(severities: list[str]) -> None:
+    """A report made without validation equals the one that pydantic makes of the same parts, field by field."""
+    results = VerdictPolicy().apply(result("tool_use", severity, "v", 0.25) for severity in severities)
+    made = make_report(results, run_id="r", agent="a", case_id=None, incomplete=["cut"], policy_hash="h", revision=1)
+    parts = {"run_id": "r", "agent": "a", "results": results, "incomplete": ["cut"], "policy_hash": "h", "revision": 1}
+    validated = Report.model_validate(parts)
+    assert made == validated
+    assert made.to_json() == validated.to_json()
+    assert made.model_copy() == made
 
 
 def test_verdict_cannot_be_claimed() -> None:

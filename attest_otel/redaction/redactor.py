@@ -21,6 +21,8 @@ REPLACED = "[redacted:secret]"
 MAX_DEPTH = 32
 MAX_REMEMBERED = 1_024
 MAX_REMEMBERED_CHARS = 256
+MAX_PROMPTS = 16
+MAX_PROMPT_CHARS = 65_536
 _BETWEEN = " \n "
 """Between texts that are looked at together: no secret reaches over it, not even one in lines of base64."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -40,6 +42,7 @@ class Redactor:
         self._finder = finder_of(settings) if settings.enabled else None
         self._hook = hook or settings.hook
         self._remembered = self._show if self._hook is not None else lru_cache(MAX_REMEMBERED)(self._show)
+        self._of_prompts = lru_cache(MAX_PROMPTS)(self.named_values)
 
     def redact(self, text: str) -> str:
         """Return the text without secrets."""
@@ -94,14 +97,18 @@ class Redactor:
             return any(map(self.finds, texts))
         return any(map(_may_break_off, texts)) or self.finds(_BETWEEN.join(texts))
 
-    def named_values(self, text: str) -> set[str]:
+    def named_values(self, text: str) -> frozenset[str]:
         """Return the values in a text that are secret because of their key's name."""
         if self._finder is None:
-            return set()
+            return frozenset()
         try:
-            return {value.decode("utf-8", "replace") for value in self._finder.named_values(_encoded(text))}
+            return frozenset(value.decode("utf-8", "replace") for value in self._finder.named_values(_encoded(text)))
         except Exception:  # noqa: BLE001
-            return set()
+            return frozenset()
+
+    def named_values_of_prompt(self, text: str) -> frozenset[str]:
+        """Do the same for a text that many runs share (a system prompt): the last ones are remembered."""
+        return self._of_prompts(text) if len(text) <= MAX_PROMPT_CHARS else self.named_values(text)
 
     def _redacted(self, text: str, *, cut: bool) -> str:
         if self._finder is not None:

@@ -38,7 +38,7 @@ def redact_run(run: Trajectory, results: Sequence[CheckResult], redactor: Redact
     named = _named_values(run, redactor)
     texts = _texts(run, results)
     if not redactor.finds_any(texts) and not _holds_any(texts, named):
-        return Shown(run.id, run.agent, run.case_id, run.incomplete, list(results))
+        return Shown(run.id, run.agent, run.case_id, list(run.incomplete), list(results))
     redact = _remembering(redactor, named)
     return Shown(
         run_id=_optional(run.id, redactor),
@@ -74,7 +74,8 @@ def _remembering(redactor: Redactor, named: list[str]) -> Redact:
 
 def _named_values(run: Trajectory, redactor: Redactor) -> list[str]:
     values: set[str] = set()
-    for value in redactor.named_values("\n".join(_run_texts(run))):
+    prompt = run.system_prompt or ""
+    for value in redactor.named_values("\n".join(_run_texts(run))) | redactor.named_values_of_prompt(prompt):
         values.add(value)
         values.add(_unescaped(value))
     long = [v for v in values if len(v) >= MIN_NAMED_CHARS and v.lower() not in _ORDINARY and not v.startswith("[redacted")]
@@ -82,7 +83,7 @@ def _named_values(run: Trajectory, redactor: Redactor) -> list[str]:
 
 
 def _run_texts(run: Trajectory) -> Iterator[str]:
-    yield from (text for text in (run.task, run.system_prompt, run.final_answer) if text)
+    yield from (text for text in (run.task, run.final_answer) if text)
     for step in run.steps:
         call = step.tool_call
         if step.thought:
