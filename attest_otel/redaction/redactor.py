@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -42,6 +42,7 @@ class Redactor:
         self._finder = finder_of(settings) if settings.enabled else None
         self._hook = hook or settings.hook
         self._remembered = self._show if self._hook is not None else lru_cache(MAX_REMEMBERED)(self._show)
+        self._harmless: set[str] = set()
         self._of_prompts = lru_cache(MAX_PROMPTS)(self.named_values)
 
     def redact(self, text: str) -> str:
@@ -91,11 +92,27 @@ class Redactor:
         except Exception:  # noqa: BLE001
             return True
 
-    def finds_any(self, texts: Collection[str]) -> bool:
-        """Return whether redacting may change any of some texts; looked at together, which costs much less than apart."""
+    def finds_any(self, texts: Iterable[str]) -> bool:
+        """Return whether redacting may change any of some texts.
+
+        They are looked at together, which costs much less than apart, and short ones that were harmless are
+        remembered: most of a report's words are the same from run to run.
+        """
+        fresh = [text for text in texts if text not in self._harmless]
+        if not fresh:
+            return False
         if self._finder is not None and self._finder.is_anchored:
-            return any(map(self.finds, texts))
-        return any(map(_may_break_off, texts)) or self.finds(_BETWEEN.join(texts))
+            found = any(map(self.finds, fresh))
+        else:
+            found = any(map(_may_break_off, fresh)) or self.finds(_BETWEEN.join(fresh))
+        if not found:
+            self._remember(fresh)
+        return found
+
+    def _remember(self, harmless: list[str]) -> None:
+        if len(self._harmless) >= MAX_REMEMBERED:
+            self._harmless.clear()
+        self._harmless.update(text for text in harmless if len(text) <= MAX_REMEMBERED_CHARS)
 
     def named_values(self, text: str) -> frozenset[str]:
         """Return the values in a text that are secret because of their key's name."""

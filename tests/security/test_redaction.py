@@ -207,6 +207,16 @@ def test_texts_looked_at_together_hide_nothing(texts: list[str]) -> None:
         assert REDACTOR.finds_any(texts)
 
 
+def test_what_is_remembered_as_harmless_hides_nothing() -> None:
+    """A text looked at before is not looked at again, beside a secret or alone; a secret is found however often it comes."""
+    redactor = Redactor()
+    assert not redactor.finds_any(["The tool is allowed.", "pay"])
+    for _ in range(2):
+        assert redactor.finds_any(["The tool is allowed.", SECRETS["jwt"], "pay"])
+    assert not redactor.finds_any(["pay", "The tool is allowed."])
+    assert not redactor.finds_any(f"word {number}" for number in range(3_000))
+
+
 def test_a_pattern_may_ask_where_a_text_begins() -> None:
     """A pattern of the user's with an anchor finds the text it is meant for among others."""
     redactor = Redactor(RedactionConfig(patterns=["^run-[0-9]+$"]))
