@@ -42,6 +42,10 @@ class Admission:
         """Turn everything away from here on, uncounted."""
         self.traces[CLOSED] = True
 
+    def open(self) -> None:
+        """Take what comes again."""
+        self.traces.pop(CLOSED, None)
+
     def measure(self, on: bool) -> None:
         """Have hooks ask about every span, since some are big; or no longer."""
         if on:

@@ -62,6 +62,10 @@ class HealthMetrics:
         """Report nothing from here on."""
         self._on = False
 
+    def open(self) -> None:
+        """Report again."""
+        self._on = True
+
     def _now(self) -> Health | None:
         health = self._health()
         return health() if health is not None and self._on else None

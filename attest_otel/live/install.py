@@ -28,7 +28,7 @@ def install(
     on_report: OnReport | None = None,
     redact: Hook | None = None,
 ) -> AttestSpanProcessor:
-    """Add a processor to a tracer provider and return it; twice on one provider is once.
+    """Add a processor to a tracer provider and return it; twice on one provider is once, until the first is shut down.
 
     Args:
         tracer_provider: by default the global one; where there is none, one is made that exports by
@@ -51,8 +51,12 @@ def install(
         raise ConfigError(
             f"install: expected a TracerProvider of opentelemetry-sdk, got {type(provider).__name__}; its spans can't be processed"
         )
-    found = next((one for one in processors_of(provider) if isinstance(one, AttestSpanProcessor)), None)
+    found = next((one for one in processors_of(provider) if isinstance(one, AttestSpanProcessor) and one.is_active), None)
     if found is not None:
+        if config is not None and resolve_config(config).with_hook(redact) != found.config:
+            logger.warning(
+                "install: the provider has a processor already, whose settings stay; shut it down first to change them"
+            )
         return found
     processor = AttestSpanProcessor(
         config,

@@ -7,8 +7,6 @@ application.
 
 from __future__ import annotations
 
-import atexit
-import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -25,6 +23,7 @@ from attest_otel.config import AttestConfig, resolve_config
 from attest_otel.export.callback import OnReport
 from attest_otel.export.sinks import build_sinks
 from attest_otel.grader import Attest
+from attest_otel.live import members
 from attest_otel.live.admission import FIRST_MARK, Admission
 from attest_otel.live.big_values import Held
 from attest_otel.live.exporting import HandOver
@@ -41,9 +40,11 @@ from attest_otel.record import settings
 from attest_otel.redaction import Hook
 
 MANY_BIG_VALUES = "big values come faster than they can be cut: the runs that hold them are incomplete"
+SECOND = (
+    "a second AttestSpanProcessor sees the same spans: the first one judges them, this one and its settings stand aside; "
+    "add one to a provider, or call attest_otel.install(), which sees to it"
+)
 TURNED_AWAY = "the run was not graded: spans come faster than they can be graded, and whole runs are left out"
-
-_all: weakref.WeakSet[AttestSpanProcessor] = weakref.WeakSet()
 
 
 class AttestSpanProcessor(SpanProcessor):
@@ -92,18 +93,18 @@ class AttestSpanProcessor(SpanProcessor):
         )
         this = weakref.ref(self)
         self._make: Callable[[FaultLog], Pipeline] = lambda faults: Pipeline(attest, sinks, faults, model_checks)
-        self._take_place: Callable[[], object] = lambda: put_first(provider(), this())
+        self._go_first: Callable[[], object] = lambda: put_first(provider(), this())
         self._placed = False
+        self._leader: weakref.ref[members.Member] | None = None
         self._closing = threading.RLock()
         self._closed = False
         self._begin()
         capture = settings.resolve_capture(self.config.capture)
-        settings.configure(settings.RecorderSettings(tracer_provider, capture, redactor))
+        self._recorder = settings.RecorderSettings(tracer_provider, capture, redactor)
+        settings.configure(self._recorder)
         content.subscribe(self)
         self._metrics = HealthMetrics(meter_provider or metrics.get_meter_provider(), self.health)
-        self._at_exit = _weak_shutdown(weakref.ref(self))
-        atexit.register(self._at_exit)
-        _all.add(self)
+        self._leave = members.join(self)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Write down that a span started."""
@@ -112,8 +113,7 @@ class AttestSpanProcessor(SpanProcessor):
                 self._start_own(span)
                 return
             if not self._placed:
-                self._placed = True
-                self._take_place()
+                self._take_place(span)
             log = self._log
             if len(log) < FIRST_MARK and not self._turned_away:
                 log.append(span)
@@ -185,9 +185,8 @@ class AttestSpanProcessor(SpanProcessor):
                 return
             self._closed = True
             self._admission.close()
-        atexit.unregister(self._at_exit)
         content.unsubscribe(self)
-        _all.discard(self)
+        self._leave()
         try:
             self._pipeline.stop(self.config.limits.shutdown_seconds if timeout is None else timeout)
         except Exception as error:  # noqa: BLE001  # the provider's other processors must be shut down too
@@ -211,9 +210,46 @@ class AttestSpanProcessor(SpanProcessor):
         buffer = self._pipeline.buffer
         self._log.append(lambda now: buffer.lost(trace_id, now))
 
+    @property
+    def is_active(self) -> bool:
+        """Whether it judges: it was not shut down, and stands aside for no other processor."""
+        return not self._admission.closed
+
+    def _take_place(self, span: Span) -> None:
+        """Settle at the first span who judges: whoever had it first; a processor that has it alone goes before the exporters'."""
+        self._placed = True
+        leader = members.leader_of(self, span)
+        if leader is None:
+            self._go_first()
+            return
+        self._leader = weakref.ref(leader)
+        self._admission.close()
+        content.unsubscribe(self)
+        self._metrics.close()
+        if settings.current() is self._recorder and isinstance(leader, AttestSpanProcessor):
+            settings.configure(leader._recorder)  # noqa: SLF001
+        self._faults.say("second_processor", SECOND)
+
     def _start_own(self, span: Span) -> None:
-        if not self._closed and span.context is not None:
+        if self.is_active and span.context is not None:
             self._log.append(partial(self._pipeline.buffer.own, span_key(span.context)))
+
+    def has_taken(self, span: Span) -> bool:
+        """Return whether this processor judges a span that has just started."""
+        if not self.is_active or span.context is None:
+            return False
+        key = span_key(span.context)
+        return span.context.trace_id in self._turned_away or self._worker.holds(key) or self._pipeline.buffer.knows(key)
+
+    def follow_no_more(self, leader: members.Member) -> None:
+        """Judge from here on, if this processor stood aside for one that is shut down."""
+        if self._leader is None or self._leader() is not leader or self._closed:
+            return
+        self._leader, self._placed = None, False
+        settings.configure(self._recorder)
+        content.subscribe(self)
+        self._metrics.open()
+        self._admission.open()
 
     def _start_busy(self, span: Span) -> None:
         if self._admission.closed:
@@ -255,31 +291,16 @@ class AttestSpanProcessor(SpanProcessor):
         if self._worker.idle:
             self._worker.wake()
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
+        """Begin with nothing, in a fork's child."""
         self._closing = threading.RLock()
         self._faults = FaultLog()
         self._begin()
+        if self._leader is not None:
+            self._admission.close()
 
 
 def _refused(reason: str) -> ReportWaiter:
     waiter = ReportWaiter()
     waiter.refuse(reason)
     return waiter
-
-
-def _weak_shutdown(ref: weakref.ref[AttestSpanProcessor]) -> Callable[[], None]:
-    def shutdown() -> None:
-        processor = ref()
-        if processor is not None:
-            processor.shutdown()
-
-    return shutdown
-
-
-def _after_fork_in_child() -> None:
-    for processor in tuple(_all):
-        processor._after_fork()  # noqa: SLF001  # this module's own class
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

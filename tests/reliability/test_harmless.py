@@ -185,6 +185,7 @@ def test_a_fault_of_the_configuration_at_work_is_logged_once(caplog: pytest.LogC
 
     config = AttestConfig(redaction=RedactionConfig(hook=broken), capture="redacted")
     with recorded() as pipeline, caplog.at_level(logging.WARNING):
+        pipeline.processor.shutdown()
         other = AttestSpanProcessor(config, tracer_provider=pipeline.provider, meter_provider=pipeline.meters)
         pipeline.provider.add_span_processor(other)
         for _ in range(20):
@@ -337,6 +338,7 @@ def test_nothing_is_lost_at_exit(order: str, way: str, end: str) -> None:
 def test_a_processor_takes_its_place_at_the_first_span() -> None:
     """Added by hand behind an exporter's, ours is before it as soon as a span starts: no shutdown can come in between."""
     with live() as pipeline:
+        pipeline.processor.shutdown()
         late = AttestSpanProcessor({}, tracer_provider=pipeline.provider, meter_provider=pipeline.meters)
         pipeline.provider.add_span_processor(late)
         pipeline.tracer.start_span("x")
