@@ -51,6 +51,7 @@ TOOLS: Final = "attest.tools"
 ALLOWED_TOOLS: Final = "attest.allowed_tools"
 TOOL_FALLBACKS: Final = "attest.tool_fallbacks"
 ARTIFACTS: Final = "attest.artifacts"
+REQUESTED_NOT_RUN: Final = "attest.requested_not_run"
 
 # Our recorder's own: tool spans.
 ARGUMENTS_RECEIVED: Final = "attest.tool.call.arguments_received"

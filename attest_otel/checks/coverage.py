@@ -97,5 +97,5 @@ def _of_call(call: Call, gap: Gap, detail: str) -> Finding:
 
 
 def _of_run(gap: Gap, detail: str, number: int) -> Finding:
-    reason = _REASONS[gap].format("the run") + (f" ({detail})" if detail else "")
+    reason = _REASONS[gap].format("a call" if gap is Gap.REQUESTED_NOT_RUN else "the run") + (f" ({detail})" if detail else "")
     return make_finding(NAME, "warn", gap.value, reason, key=f"{number}")

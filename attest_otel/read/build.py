@@ -7,7 +7,7 @@ from typing import Any
 
 from attest_otel import attributes as names
 from attest_otel.read.conventions import facts_of
-from attest_otel.read.definitions import enrich, merge_tools
+from attest_otel.read.definitions import enrich, merge_tools, with_declared
 from attest_otel.read.facts import SpanFacts
 from attest_otel.read.guests import guest_traces
 from attest_otel.read.kinds import is_ours
@@ -73,7 +73,7 @@ class _Run:
             "final_answer": answer,
             "started_at": self._start(),
             "ended_at": self._end(),
-            "incomplete": gaps_of_run(self.root, self.facts, self.turns, self.pairing.orphans, answered=answer is not None),
+            "incomplete": gaps_of_run(self.root, self.facts, self.turns, self.pairing, answered=answer is not None),
             "usage": self._usage(),
             "metadata": {"user_turns": others} if others else {},
         }
@@ -154,6 +154,10 @@ class _Run:
             return list(own)
         first = [f.tools for f in self.facts if f.kind in {"agent", "other"}]
         registered = merge_tools([*first, *(f.tools for f in self.facts if f.kind == "chat")])
+        declared = merge_tools(f.tools for f in self.facts if f.declares_tools)
+        if declared is not None:
+            called = [call.run.execution.name for call in self.pairing.calls if call.run is not None]
+            registered = with_declared(registered, declared, called)
         return enrich(registered, (f.tools for f in self.facts if f.kind == "tool"))
 
     def _answer(self) -> str | None:

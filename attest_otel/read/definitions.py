@@ -94,6 +94,17 @@ def merge_tools(groups: Iterable[tuple[Tool, ...]]) -> list[Tool] | None:
     return list(found.values()) or None
 
 
+def with_declared(registered: list[Tool] | None, declared: list[Tool], called: Iterable[str]) -> list[Tool]:
+    """Join what a run registers and what our dispatcher declares beside its calls.
+
+    The dispatcher's declarations go first. Where nothing registers the run's tools, they are no list of
+    all there are: the other tools that were called are known by name alone, and not unknown.
+    """
+    others = registered if registered is not None else [make(Tool, {"name": name}) for name in dict.fromkeys(called)]
+    names = {tool.name for tool in declared}
+    return [*declared, *(tool for tool in others if tool.name not in names)]
+
+
 def enrich(tools: list[Tool] | None, seen: Iterable[tuple[Tool, ...]]) -> list[Tool] | None:
     """Complete registered tools by what tool spans show of theirs; a tool span registers nothing."""
     if tools is None:

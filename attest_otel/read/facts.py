@@ -117,7 +117,11 @@ class Execution:
 
 @dataclass(slots=True)
 class SpanFacts:
-    """All that one span says. `name_is_given`: the agent was named, not only its span."""
+    """All that one span says.
+
+    `name_is_given`: the agent was named, not only its span. `declares_tools`: a tool's span that says, as our
+    dispatcher does outside every run of ours, what the tool is registered as.
+    """
 
     span: SpanRecord
     kind: Kind = "other"
@@ -133,6 +137,7 @@ class SpanFacts:
     outputs: tuple[Message, ...] | None = None
     transcript: tuple[Message, ...] | None = None
     tools: tuple[Tool, ...] = ()
+    declares_tools: bool = False
     allowed_tools: list[str] | None = None
     tool_fallbacks: dict[str, list[str]] = field(default_factory=dict)
     artifacts: tuple[Artifact, ...] = ()

@@ -52,7 +52,9 @@ def read(span: SpanRecord, kind: Kind) -> SpanFacts:
     )
     if kind == "tool":
         facts.execution = _execution(span)
-        facts.tools = _tool_of_call(given)
+        declared = _own_tools(given) if span.scope == names.RECORD_SCOPE else ()
+        facts.tools = declared or _tool_of_call(given)
+        facts.declares_tools = bool(declared)
     elif kind in {"agent", "chat"}:
         _read_conversation(facts)
     return facts
@@ -117,9 +119,7 @@ def _names_of_tools(given: Mapping[str, Any]) -> tuple[Tool, ...]:
 
 def _read_own(facts: SpanFacts, given: Mapping[str, Any]) -> None:
     """Read what our recorder adds to an agent span; anything else there is left alone."""
-    own = [tool for entry in load_list(given.get(names.TOOLS)) if (tool := _model(Tool, entry)) is not None]
-    if own:
-        facts.tools = tuple(own)
+    facts.tools = _own_tools(given) or facts.tools
     allowed = load(given.get(names.ALLOWED_TOOLS))
     if isinstance(allowed, list):
         facts.allowed_tools = [name for name in allowed if isinstance(name, str)]
@@ -127,6 +127,10 @@ def _read_own(facts: SpanFacts, given: Mapping[str, Any]) -> None:
         if isinstance(others, list):
             facts.tool_fallbacks[tool] = [name for name in others if isinstance(name, str)]
     facts.artifacts = _artifacts(given.get(names.ARTIFACTS))
+
+
+def _own_tools(given: Mapping[str, Any]) -> tuple[Tool, ...]:
+    return tuple(tool for entry in load_list(given.get(names.TOOLS)) if (tool := _model(Tool, entry)) is not None)
 
 
 def _execution(span: SpanRecord) -> Execution:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from attest_otel import attributes as names
 from attest_otel.gaps import Gap, write_gap
-from attest_otel.read.facts import SpanFacts, ToolResult
+from attest_otel.read.facts import SpanFacts
 from attest_otel.read.model_calls import ModelCall
+from attest_otel.read.pairing import Pairing
+from attest_otel.read.requested import gaps_of_requests
 from attest_otel.read.span import SpanRecord
 
 MAX_GAPS = 20
@@ -18,7 +20,7 @@ def gaps_of_run(
     root: SpanRecord | None,
     facts: Sequence[SpanFacts],
     turns: Sequence[ModelCall],
-    orphans: Sequence[ToolResult],
+    pairing: Pairing,
     *,
     answered: bool,
 ) -> list[str]:
@@ -32,12 +34,13 @@ def gaps_of_run(
     if root is None or root.scope != names.RECORD_SCOPE:
         found.extend(_silent(root, turns, answered=answered))
     found.extend(text for fact in facts for text in _said_by_recorder(fact))
+    found.extend(gaps_of_requests(facts, pairing.calls))
     found.extend(
         write_gap(
             Gap.ORPHAN_RESULT,
             f"the result of a call ({str(result.call_id)[:MAX_NAME_CHARS]}) that no model call on record asked for",
         )
-        for result in orphans
+        for result in pairing.orphans
     )
     for fact in facts:
         if fact.kind != "other" or fact.span.dropped_attributes:  # what said that it was a tool's may be what was dropped

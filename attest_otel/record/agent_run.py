@@ -12,29 +12,29 @@ fault of the recorder never reaches the agent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from contextvars import ContextVar, Token
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from opentelemetry import baggage, context
-from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry import baggage
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode
 
 from attest_otel import attributes as names
 from attest_otel import content
 from attest_otel.errors import ReportTimeoutError
 from attest_otel.gaps import Gap, write_gap
-from attest_otel.record import settings
+from attest_otel.record import open_runs, settings
 from attest_otel.record.agent_content import agent_content
 from attest_otel.record.capture_limits import log_fault_once
-from attest_otel.record.provider_bytes import ProviderBytes, current_store
+from attest_otel.record.note_stores import visible_store
+from attest_otel.record.run_context import current_run, enter, is_in_tool
+from attest_otel.record.run_requests import RunRequests, place_by_hand
+from attest_otel.record.tool_requests import AskedCall
 from attest_otel.record.tool_span import ToolCallRecorder, end_span
 from attest_otel.report import Report
 from attest_otel.trajectory import Artifact, Tool
 
 MAX_ID_CHARS = 256
-
-current_run: ContextVar[AgentRun | None] = ContextVar("attest_otel_run", default=None)
 
 
 class AgentRun:
@@ -67,7 +67,8 @@ class AgentRun:
         self._open: dict[int, ToolCallRecorder] = {}
         self._lost = 0
         self.span: Span = INVALID_SPAN
-        self._tokens: tuple[Token[Any], Token[Any], Token[Any]] | None = None
+        self.requests: RunRequests
+        self._findable, self._current = ExitStack(), ExitStack()
 
     def tool_call(
         self, name: str, arguments_raw: str | None = None, call_id: str | None = None, *, arguments: Any = None
@@ -84,12 +85,16 @@ class AgentRun:
             A context manager; set `output`, `received`, `is_error`, `exit_code` inside it. Without a
             `with` block it closes with the run.
         """
-        token = context.attach(set_span_in_context(self.span)) if self._entered else None
-        try:
-            recorder = ToolCallRecorder(name, arguments_raw, call_id=call_id, arguments=arguments, on_end=self._closed)
-        finally:
-            if token is not None:
-                context.detach(token)
+        asked = AskedCall(name, arguments if arguments_raw is None else arguments_raw, call_id)
+        raw, around = place_by_hand(self, asked) if self._entered else (None, None)
+        recorder = ToolCallRecorder(
+            name,
+            raw if arguments_raw is None else arguments_raw,
+            call_id=call_id,
+            arguments=arguments,
+            on_end=self._closed,
+            context=around,
+        )
         self._open[id(recorder)] = recorder
         self.note_call(recorder)
         return recorder
@@ -130,13 +135,14 @@ class AgentRun:
         self._ended = True
         for recorder in list(self._open.values()):
             recorder.end()
+        self._findable.close()
         try:
             self._finish(error)
         except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
             log_fault_once("while recording an agent run", fault)
             self._say_incomplete()
         finally:
-            self._leave()
+            self._current.close()
             end_span(self.span)
 
     async def __aenter__(self) -> Self:
@@ -154,8 +160,13 @@ class AgentRun:
         attributes: dict[str, Any] = {names.OPERATION_NAME: names.INVOKE_AGENT, **shown}
         name = shown[names.AGENT_NAME][:MAX_ID_CHARS]
         self.span = setup.tracer().start_span(f"invoke_agent {name}", kind=SpanKind.INTERNAL, attributes=attributes)
-        inside, store = set_span_in_context(self.span), ProviderBytes()
-        self._tokens = (context.attach(inside), current_run.set(self), current_store.set(store))
+        self.requests = RunRequests(visible_store())
+        above = current_run()
+        if above is not None and not is_in_tool():
+            above.requests.ran_agent(self.name, self.task)
+        self._current.callback(enter(self, self.span))
+        if self.span.get_span_context().is_valid:
+            self._findable.callback(open_runs.opened(self))
 
     def _names(self) -> dict[str, str]:
         given = {names.AGENT_NAME: self.name, names.CONVERSATION_ID: self.conversation_id, names.CASE_ID: self.case_id}
@@ -165,7 +176,7 @@ class AgentRun:
         if not self.span.is_recording():
             return
         setup = settings.current()
-        full, shown = agent_content(self, setup.shown)
+        full, shown = agent_content(self, setup)
         if self._lost:
             full[names.INCOMPLETE] = shown[names.INCOMPLETE] = [
                 write_gap(Gap.INCOMPLETE, f"{self._lost} tool calls were not recorded")
@@ -190,17 +201,6 @@ class AgentRun:
 
     def _closed(self, recorder: ToolCallRecorder) -> None:
         self._open.pop(id(recorder), None)
-
-    def _leave(self) -> None:
-        if self._tokens is None:
-            return
-        in_context, run, store = self._tokens
-        try:
-            current_store.reset(store)
-            current_run.reset(run)
-        except ValueError:
-            return  # left in another context than it was entered in: that context's own values stand
-        context.detach(in_context)
 
     def _claim(self) -> content.Waiter:
         if not self._ended:

@@ -15,7 +15,9 @@ import anthropic
 
 from attest_otel.record.capture_limits import log_fault_once
 from attest_otel.record.content_decoding import decoder_for
-from attest_otel.record.provider_bytes import ProviderBytes, store_for_notes
+from attest_otel.record.message_request import forces_one_tool, results_given
+from attest_otel.record.note_stores import store_for_notes
+from attest_otel.record.provider_bytes import ProviderBytes
 from attest_otel.record.tool_inputs import ToolInputWatcher
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class NotingClient(anthropic.DefaultHttpxClient):
 
     def send(self, request: httpx.Request, **kwargs: Any) -> httpx.Response:
         """Send the request and watch the response's body for tool inputs."""
-        store = _store()
+        store = _store(request)
         response = super().send(request, **kwargs)
         watcher = _watch(request, response, store)
         if watcher is not None and isinstance(response.stream, httpx.SyncByteStream):
@@ -46,7 +48,7 @@ class AsyncNotingClient(anthropic.DefaultAsyncHttpxClient):
 
     async def send(self, request: httpx.Request, **kwargs: Any) -> httpx.Response:
         """Send the request and watch the response's body for tool inputs."""
-        store = _store()
+        store = _store(request)
         response = await super().send(request, **kwargs)
         watcher = _watch(request, response, store)
         if watcher is not None and isinstance(response.stream, httpx.AsyncByteStream):
@@ -54,12 +56,17 @@ class AsyncNotingClient(anthropic.DefaultAsyncHttpxClient):
         return response
 
 
-def _store() -> ProviderBytes | None:
+def _store(request: httpx.Request) -> ProviderBytes | None:
+    """Return the store of the run that sends a request, and say there which calls the request answers."""
     try:
-        return store_for_notes()
+        store = store_for_notes()
+        if len(store) and _asks_for_message(request):
+            store.sent(results_given(request.content))
     except Exception as fault:  # noqa: BLE001 - nothing of ours may reach the application
         log_fault_once("before a request", fault)
         return None
+    else:
+        return store
 
 
 def _watch(request: httpx.Request, response: httpx.Response, store: ProviderBytes | None) -> ToolInputWatcher | None:
@@ -68,24 +75,27 @@ def _watch(request: httpx.Request, response: httpx.Response, store: ProviderByte
         if store is None or not _is_message(request, response):
             return None
         if response.is_closed:
-            _note_read_body(response, store)
+            _note_read_body(request, response, store)
             return None
         decode = decoder_for(response.headers.get("content-encoding", ""))
-        return None if decode is None else ToolInputWatcher(store, decode)
+        return None if decode is None else ToolInputWatcher(store, decode, forced=lambda: forces_one_tool(request.content))
     except Exception as fault:  # noqa: BLE001 - nothing of ours may reach the application
         log_fault_once("while looking at a response", fault)
         return None
 
 
 def _is_message(request: httpx.Request, response: httpx.Response) -> bool:
-    at_messages = request.url.path.rstrip("/").endswith(MESSAGES_PATH)
-    return at_messages and request.method == "POST" and response.is_success
+    return _asks_for_message(request) and response.is_success
 
 
-def _note_read_body(response: httpx.Response, store: ProviderBytes) -> None:
+def _asks_for_message(request: httpx.Request) -> bool:
+    return request.method == "POST" and request.url.path.rstrip("/").endswith(MESSAGES_PATH)
+
+
+def _note_read_body(request: httpx.Request, response: httpx.Response, store: ProviderBytes) -> None:
     decode = decoder_for("")
     if decode is not None:
-        watcher = ToolInputWatcher(store, decode)
+        watcher = ToolInputWatcher(store, decode, forced=lambda: forces_one_tool(request.content))
         watcher.feed(response.content)
         watcher.finish()
 

@@ -15,10 +15,10 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
-from opentelemetry import context, trace
+from opentelemetry import context
 
-from attest_otel.record.agent_run import current_run
-from attest_otel.record.capture_limits import log_fault_once, log_outside_once
+from attest_otel.record.capture_limits import log_fault_once
+from attest_otel.record.dispatched_call import DispatcherTools, start_call
 from attest_otel.record.tool_requests import RequestReader
 from attest_otel.record.tool_span import ToolCallRecorder
 from attest_otel.trajectory import Tool
@@ -39,19 +39,19 @@ def traced_dispatcher(dispatch: Callable[P, R], *, tools: Iterable[Tool] | None 
         A callable of the same kind and signature. Thread-safe where `dispatch` is.
     """
     reader = RequestReader(dispatch)
-    registered = None if tools is None else list(tools)
+    registered = DispatcherTools(None if tools is None else list(tools))
     if inspect.iscoroutinefunction(dispatch) or inspect.iscoroutinefunction(getattr(dispatch, "__call__", None)):  # noqa: B004
 
         @functools.wraps(dispatch)
         async def traced_async(*args: P.args, **kwargs: P.kwargs) -> Any:
-            recorder = _start(reader, registered, args, kwargs)
+            recorder = start_call(reader, registered, args, kwargs)
             return await _awaited(cast("Awaitable[Any]", _called(recorder, dispatch, args, kwargs)), recorder)
 
         return cast("Callable[P, R]", traced_async)
 
     @functools.wraps(dispatch)
     def traced(*args: P.args, **kwargs: P.kwargs) -> R:
-        recorder = _start(reader, registered, args, kwargs)
+        recorder = start_call(reader, registered, args, kwargs)
         result = _called(recorder, dispatch, args, kwargs)
         if recorder is None or _ends_later(result, recorder):
             return cast("R", result)
@@ -77,33 +77,6 @@ def bind_context(function: Callable[P, R]) -> Callable[P, R]:
         return bound.copy().run(function, *args, **kwargs)
 
     return run
-
-
-def _start(
-    reader: RequestReader, tools: list[Tool] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> ToolCallRecorder | None:
-    """Start the call's span, or return None where that failed: the tool runs all the same."""
-    run = current_run.get()
-    if run is not None and run.tools is None and tools is not None:
-        run.tools = tools
-    if run is None and not trace.get_current_span().get_span_context().is_valid:
-        log_outside_once()
-    recorder: ToolCallRecorder | None = None
-    try:
-        request = reader.read(args, kwargs)
-        recorder = ToolCallRecorder(
-            request.name,
-            request.arguments_raw,
-            call_id=request.call_id,
-            arguments=request.arguments,
-            recorded=request.recorded,
-        )
-        recorder.received = request.received
-    except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
-        log_fault_once("while reading a tool call", fault)
-    if run is not None:
-        run.note_call(recorder)
-    return recorder
 
 
 def _called(

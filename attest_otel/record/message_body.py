@@ -10,14 +10,14 @@ from attest_otel.record.json_cut import (
     object_members,
     string_at,
 )
-from attest_otel.record.provider_bytes import ProviderBytes
+from attest_otel.record.response_notes import ResponseNotes
 
 
 class BodyReader:
     """Collects a body that is one JSON object; it is read when it is whole."""
 
-    def __init__(self, store: ProviderBytes, limits: CaptureLimits) -> None:
-        self._store = store
+    def __init__(self, notes: ResponseNotes, limits: CaptureLimits) -> None:
+        self._notes = notes
         self._limits = limits
         self._body = bytearray()
 
@@ -35,7 +35,7 @@ class BodyReader:
         if not whole:
             return
         try:
-            inputs = _inputs_of_message(self._body.decode("utf-8-sig"))
+            inputs, stop_reason = _inputs_of_message(self._body.decode("utf-8-sig"))
         except TooManyItemsError:
             log_once("a body had an object or array with too many items")
             return
@@ -43,20 +43,21 @@ class BodyReader:
             return  # the application cannot read such a body either
         for call_id, name, text in inputs:
             fits = len(text.encode("utf-8", "surrogatepass")) <= self._limits.max_input_bytes
-            self._store.note(call_id, name, text if fits else None, complete=fits)
+            self._notes.note(call_id, name, text if fits else None, complete=fits)
+        self._notes.settle(stop_reason)
 
     def give_up(self) -> None:
         """Forget the body."""
         self._body.clear()
 
 
-def _inputs_of_message(text: str) -> list[tuple[str, str, str]]:
+def _inputs_of_message(text: str) -> tuple[list[tuple[str, str, str]], str | None]:
     members = document_members(text)
     if string_at(text, members.get("type")) != "message" or "content" not in members:
-        return []
+        return [], None
     blocks = array_elements(text, members["content"][0])
     found = (_input_of_block(text, start) for start, _ in blocks if text[start] == "{")
-    return [entry for entry in found if entry is not None]
+    return [entry for entry in found if entry is not None], string_at(text, members.get("stop_reason"))
 
 
 def _input_of_block(text: str, start: int) -> tuple[str, str, str] | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from attest_otel.record.capture_limits import CaptureLimits
 from attest_otel.record.json_cut import document_members, object_members
-from attest_otel.record.provider_bytes import ProviderBytes
+from attest_otel.record.response_notes import ResponseNotes
 from attest_otel.record.sse import EventStream, OversizedEvent
 
 
@@ -34,13 +34,14 @@ class _OpenInput:
 class StreamReader:
     """Joins the pieces of each content block of an event stream."""
 
-    def __init__(self, store: ProviderBytes, limits: CaptureLimits) -> None:
-        self._store = store
+    def __init__(self, notes: ResponseNotes, limits: CaptureLimits) -> None:
+        self._notes = notes
         self._limits = limits
         self._events = EventStream(limits.max_event_bytes)
         self._open: dict[int, _OpenInput] = {}
         self._seen = 0
         self._held = 0
+        self._stop_reason: str | None = None
 
     def feed(self, piece: bytes) -> bool:
         """Take in decoded bytes; False when no more are wanted."""
@@ -85,9 +86,12 @@ class StreamReader:
                 self._extend(index, event.get("delta"))
             case "content_block_stop" if isinstance(index, int):
                 self._note(index, finished=True)
+            case "message_delta":
+                self._stop(event.get("delta"))
             case "message_stop":
                 for open_index in list(self._open):
                     self._note(open_index, finished=True)
+                self._notes.settle(self._stop_reason)
 
     def _start(self, index: int, block: object, data: bytes) -> None:
         self._note(index, finished=False)
@@ -97,11 +101,18 @@ class StreamReader:
         if not isinstance(call_id, str) or not isinstance(name, str):
             return
         if len(self._open) >= self._limits.max_open_inputs:
-            self._store.note(call_id, name, None, complete=False)
+            self._notes.note(call_id, name, None, complete=False)
             return
         initial = _initial_input(data) if block.get("input") else ""
         captured = len(initial) <= self._limits.max_input_bytes
         self._open[index] = _OpenInput(call_id, name, initial if captured else "", captured=captured)
+
+    def _stop(self, delta: object) -> None:
+        """Take in why the model stopped: what it asked for until then stands."""
+        reason = delta.get("stop_reason") if isinstance(delta, dict) else None
+        if isinstance(reason, str):
+            self._stop_reason = reason
+            self._notes.settle(reason)
 
     def _extend(self, index: int, delta: object) -> None:
         entry = self._open.get(index)
@@ -135,7 +146,7 @@ class StreamReader:
         self._held -= entry.size
         text = entry.text() if entry.captured else None
         complete = finished and entry.captured and not entry.damaged
-        self._store.note(entry.call_id, entry.name, text, complete=complete)
+        self._notes.note(entry.call_id, entry.name, text, complete=complete)
 
     def _damage(self) -> None:
         for entry in self._open.values():
@@ -146,7 +157,7 @@ class StreamReader:
             self._forget(entry)
 
 
-_WORDS = (b"input_json_delta", b"content_block_start", b"content_block_stop", b"message_stop")
+_WORDS = (b"input_json_delta", b"content_block_start", b"content_block_stop", b"message_delta", b"message_stop")
 
 
 def _initial_input(data: bytes) -> str:

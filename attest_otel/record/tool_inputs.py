@@ -7,11 +7,14 @@ a fault ends the watching of that response, is logged once a process, and never 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attest_otel.record.capture_limits import CaptureLimits, log_fault_once
 from attest_otel.record.content_decoding import Decode
 from attest_otel.record.message_body import BodyReader
 from attest_otel.record.message_stream import StreamReader
 from attest_otel.record.provider_bytes import ProviderBytes
+from attest_otel.record.response_notes import ResponseNotes
 
 
 class ToolInputWatcher:
@@ -21,10 +24,18 @@ class ToolInputWatcher:
         store: where the inputs are noted.
         decode: undoes the body's content encoding.
         limits: how much may be held.
+        forced: whether the request left the model no other choice than one tool.
     """
 
-    def __init__(self, store: ProviderBytes, decode: Decode, limits: CaptureLimits | None = None) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: ProviderBytes,
+        decode: Decode,
+        limits: CaptureLimits | None = None,
+        *,
+        forced: Callable[[], bool] | None = None,
+    ) -> None:
+        self._notes = ResponseNotes(store, forced)
         self._decode = decode
         self._limits = limits if limits is not None else CaptureLimits()
         self._reader: BodyReader | StreamReader | None = None
@@ -56,7 +67,7 @@ class ToolInputWatcher:
             if not start:
                 return True
             reader = BodyReader if start.startswith(b"{") else StreamReader
-            self._reader = reader(self._store, self._limits)
+            self._reader = reader(self._notes, self._limits)
         return self._reader.feed(piece)
 
     def _end(self, *, whole: bool) -> None:

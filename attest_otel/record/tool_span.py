@@ -7,13 +7,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from opentelemetry.context import Context, get_current
-from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode
 
 from attest_otel import attributes as names
 from attest_otel import content
 from attest_otel.record import settings
 from attest_otel.record.capture_limits import log_fault_once
 from attest_otel.record.results import read_result, to_text
+from attest_otel.record.run_context import inside_tool
 from attest_otel.report import dump_json
 from attest_otel.trajectory import Artifact, Recorded
 
@@ -37,6 +38,8 @@ class ToolCallRecorder:
         arguments: Any = None,
         recorded: Recorded | None = None,
         on_end: Callable[[ToolCallRecorder], object] | None = None,
+        context: Context | None = None,
+        tools: str | None = None,
     ) -> None:
         self.name = name
         self.arguments_raw = arguments_raw
@@ -49,9 +52,10 @@ class ToolCallRecorder:
         self.artifacts: list[Artifact] = []
         self._recorded = recorded
         self._on_end = on_end
+        self._tools = tools
         self._ended = False
         self.span: Span = INVALID_SPAN
-        self.context: Context = get_current()
+        self.context: Context = get_current() if context is None else context
         try:
             self._start()
         except Exception as fault:  # noqa: BLE001  # nothing of ours may reach the application
@@ -100,9 +104,9 @@ class ToolCallRecorder:
         if arguments is not None and (text := setup.shown(arguments)) is not None:
             attributes[names.TOOL_CALL_ARGUMENTS] = text
         self.span = setup.tracer().start_span(
-            f"execute_tool {name[:MAX_NAME_CHARS]}", kind=SpanKind.INTERNAL, attributes=attributes
+            f"execute_tool {name[:MAX_NAME_CHARS]}", context=self.context, kind=SpanKind.INTERNAL, attributes=attributes
         )
-        self.context = set_span_in_context(self.span)
+        self.context = inside_tool(self.span, self.context)
 
     def _finish(self, error: BaseException | None) -> None:
         if not self.span.is_recording():
@@ -134,6 +138,7 @@ class ToolCallRecorder:
             names.TOOL_CALL_RESULT: output,
             names.IS_ERROR: self.is_error,
             names.EXIT_CODE: self.exit_code,
+            names.TOOLS: self._tools,
         }
         full = {name: value for name, value in given.items() if value is not None}
         if self.artifacts:
@@ -184,7 +189,9 @@ def end_span(span: Span) -> None:
 
 
 _UNSET: Any = object()
-_CONTENT = frozenset({names.TOOL_CALL_ARGUMENTS, names.ARGUMENTS_RECEIVED, names.TOOL_CALL_RESULT, names.CALL_ARTIFACTS})
+_CONTENT = frozenset(
+    {names.TOOL_CALL_ARGUMENTS, names.ARGUMENTS_RECEIVED, names.TOOL_CALL_RESULT, names.CALL_ARTIFACTS, names.TOOLS}
+)
 
 
 def _message(error: BaseException) -> str:

@@ -15,9 +15,11 @@ import anthropic
 import httpx2
 import pytest
 
-from attest_otel.record import anthropic_clients, anthropic_http, capture_limits, provider_bytes
+from attest_otel.record import anthropic_clients, anthropic_http, capture_limits
 from attest_otel.record.anthropic_http import anthropic_http_client, async_anthropic_http_client
-from attest_otel.record.provider_bytes import NotedInput, ProviderBytes, use_store
+from attest_otel.record.note_stores import fallback_store, use_store
+from attest_otel.record.noted_inputs import NotedInput
+from attest_otel.record.provider_bytes import ProviderBytes
 from attest_otel.record.tool_inputs import ToolInputWatcher
 from attest_otel.testing import Answer, Failure, MessagesServer, RawReply, Reply, ToolUse, Wire
 
@@ -112,7 +114,7 @@ def test_a_thread_that_sees_no_run_notes_in_the_fallback(store: ProviderBytes) -
         thread.start()
         thread.join()
     assert len(store) == 0
-    assert provider_bytes.take("pool", "issue_refund") == NotedInput(HARD_INPUT, complete=True)
+    assert fallback_store.take("pool", "issue_refund") == NotedInput(HARD_INPUT, complete=True)
 
 
 def test_the_note_is_there_when_the_block_ends(store: ProviderBytes) -> None:

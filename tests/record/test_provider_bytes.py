@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attest_otel.record import provider_bytes
-from attest_otel.record.provider_bytes import NotedInput, ProviderBytes, current_store, use_store
+from attest_otel.record.note_stores import current_store, store_for_notes, take, use_store
+from attest_otel.record.noted_inputs import NotedInput
+from attest_otel.record.provider_bytes import ProviderBytes
 
 
 def texts(store: ProviderBytes, call_id: str = "a", name: str = "f") -> list[str | None]:
@@ -283,19 +285,19 @@ def test_a_lock_held_at_a_fork_does_not_hang_the_child() -> None:
 
 def test_the_current_store_comes_first_then_the_fallback() -> None:
     """A run's own notes are taken before those that were made where no run was visible."""
-    provider_bytes.note("only-here", "f", "outside", complete=True)
-    with use_store(ProviderBytes()):
-        provider_bytes.note("only-here", "f", "inside", complete=True)
-        taken = [provider_bytes.take("only-here", "f") for _ in range(3)]
+    store_for_notes().note("only-here", "f", "outside", complete=True)
+    with use_store(ProviderBytes()) as own:
+        store_for_notes().note("only-here", "f", "inside", complete=True)
+        taken = [take("only-here", "f", lambda text: True, own) for _ in range(3)]
     assert [noted.text if noted else None for noted in taken] == ["inside", "outside", None]
 
 
 def test_runs_do_not_see_each_others_notes() -> None:
     """The same id in two runs is two calls."""
     with use_store(ProviderBytes()):
-        provider_bytes.note("a", "two-runs", "1", complete=True)
-    with use_store(ProviderBytes()):
-        assert provider_bytes.take("a", "two-runs") is None
+        store_for_notes().note("a", "two-runs", "1", complete=True)
+    with use_store(ProviderBytes()) as own:
+        assert take("a", "two-runs", lambda text: True, own) is None
 
 
 def test_use_store_restores_the_context() -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from attest_otel.record import capture_limits
 from attest_otel.record.capture_limits import CaptureLimits
 from attest_otel.record.content_decoding import decoder_for
-from attest_otel.record.provider_bytes import NotedInput, ProviderBytes
+from attest_otel.record.noted_inputs import NotedInput
+from attest_otel.record.provider_bytes import ProviderBytes
 from attest_otel.record.tool_inputs import ToolInputWatcher
 from attest_otel.testing import Reply, ToolUse, Wire
 from attest_otel.testing.render import render
@@ -348,7 +349,7 @@ def test_a_stream_over_its_limit_is_no_longer_followed() -> None:
 class BrokenStore(ProviderBytes):
     """A store whose every note fails."""
 
-    def note(self, call_id: str, name: str, text: str | None, complete: bool) -> None:
+    def note(self, call_id: str, name: str, text: str | None, complete: bool) -> int:
         """Fail as an internal fault would."""
         raise RuntimeError(f"fault with {text}")
 

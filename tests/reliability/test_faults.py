@@ -20,7 +20,16 @@ from attest_otel.export import callback, logs, metrics, spans
 from attest_otel.live import admission, buffer, deciding, grading, pipeline, processor, waiting, worker
 from attest_otel.live.lane import Lane
 from attest_otel.record import agent_run as agent_module
-from attest_otel.record import capture_limits, provider_bytes, settings, tool_requests, tool_span
+from attest_otel.record import (
+    capture_limits,
+    dispatched_call,
+    open_runs,
+    provider_bytes,
+    run_requests,
+    settings,
+    tool_requests,
+    tool_span,
+)
 from attest_otel.record.agent_run import agent_run
 from attest_otel.record.dispatcher import traced_dispatcher
 from tests.live.helpers import AGENT, WAIT, Live, tool
@@ -91,18 +100,23 @@ SEAMS: list[tuple[Any, str]] = [
     (agent_module.AgentRun, "_finish"),
     (agent_module.AgentRun, "_say_incomplete"),
     (agent_module, "agent_content"),
-    (agent_module, "ProviderBytes"),
-    (agent_module, "set_span_in_context"),
+    (agent_module, "RunRequests"),
+    (run_requests, "inside"),
+    (agent_module, "enter"),
+    (open_runs, "opened"),
     (tool_span.ToolCallRecorder, "_start"),
     (tool_span.ToolCallRecorder, "_finish"),
     (tool_span.ToolCallRecorder, "_full"),
     (tool_span.ToolCallRecorder, "_record_error"),
     (tool_span, "read_result"),
     (tool_span, "dump_json"),
-    (tool_span, "set_span_in_context"),
+    (tool_span, "inside_tool"),
     (tool_requests.RequestReader, "read"),
-    (tool_requests, "take"),
-    (tool_requests, "take_by_name"),
+    (tool_requests.AskedCall, "matches"),
+    (dispatched_call, "take"),
+    (dispatched_call, "complete"),
+    (open_runs, "find"),
+    (run_requests.RunRequests, "not_run"),
     (strict_json, "parse"),
     (provider_bytes.ProviderBytes, "take"),
     (capture_limits._log, "warning"),
