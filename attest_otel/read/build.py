@@ -156,8 +156,8 @@ class _Run:
         registered = merge_tools([*first, *(f.tools for f in self.facts if f.kind == "chat")])
         declared = merge_tools(f.tools for f in self.facts if f.declares_tools)
         if declared is not None:
-            called = [call.run.execution.name for call in self.pairing.calls if call.run is not None]
-            registered = with_declared(registered, declared, called)
+            others = [f.execution.name for f in self.facts if f.execution is not None and not f.declares_tools]
+            registered = with_declared(registered, declared, others)
         return enrich(registered, (f.tools for f in self.facts if f.kind == "tool"))
 
     def _answer(self) -> str | None:

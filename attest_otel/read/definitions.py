@@ -95,10 +95,10 @@ def merge_tools(groups: Iterable[tuple[Tool, ...]]) -> list[Tool] | None:
 
 
 def with_declared(registered: list[Tool] | None, declared: list[Tool], called: Iterable[str]) -> list[Tool]:
-    """Join what a run registers and what our dispatcher declares beside its calls.
+    """Join what a run registers and what our dispatcher declares beside its calls; the dispatcher's go first.
 
-    The dispatcher's declarations go first. Where nothing registers the run's tools, they are no list of
-    all there are: the other tools that were called are known by name alone, and not unknown.
+    Where nothing registers the run's tools, the dispatcher's are no list of all there are: what others
+    `called` is known by its name alone, and not unknown.
     """
     others = registered if registered is not None else [make(Tool, {"name": name}) for name in dict.fromkeys(called)]
     names = {tool.name for tool in declared}
