@@ -41,7 +41,7 @@ class Inputs:
             def on_progress(done: int, total: int) -> None:
                 progress.update(task, completed=done, total=total, visible=total >= MIN_BYTES_FOR_PROGRESS)
 
-            for result in read_runs(self._paths, on_progress):
+            for result in read_runs(self._paths, on_progress, _say_waiting):
                 if result.error is not None:
                     self.complain(str(result.error))
                 yield result
@@ -68,6 +68,10 @@ def load_settings(config: str | None, cases: str | None, *, own_checks: bool = F
         name: agent if agent.cases is not None else agent.model_copy(update={"cases": loaded}) for name, agent in agents.items()
     }
     return settings.model_copy(update={"agents": added})
+
+
+def _say_waiting(path: Path) -> None:
+    click.echo(clean(f"{path}: nothing to read yet; waiting for whoever writes to it"), err=True)
 
 
 def _progress() -> Progress:

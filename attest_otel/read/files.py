@@ -3,7 +3,8 @@
 What a file is is told by its content: one JSON document, or one a line. Spans of one trace may be
 spread over the lines of a file, so spans are gathered up to a bound and split into runs at the end of
 the file; where the bound is reached earlier, the runs gathered until then go out first. Log records
-beside their spans (`x.logs.json` beside `x.json`, when both are given) are read together.
+beside their spans (`x.logs.json` beside `x.json`, when both are given) are read together. Whatever a
+path names, reading it ends: sizes are bounded, and a file that grows is read as it was when it was opened.
 """
 
 from __future__ import annotations
@@ -17,45 +18,42 @@ from typing import BinaryIO
 from attest_otel.errors import RunFileError
 from attest_otel.read.documents import EXPECTED, parse_document
 from attest_otel.read.gathering import Gathered, ReadResult
+from attest_otel.read.opening import open_input
+from attest_otel.read.sources import Source, sources
 
 __all__ = ["MAX_DOCUMENT_BYTES", "MAX_LINE_BYTES", "ReadResult", "read_runs"]
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
+MAX_SKIPPED_BYTES = 1024 * 1024 * 1024
 _SKIPPED_BYTES = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_LOGS = ".logs.json"
 
 Progress = Callable[[int, int], None]
 
 
-def read_runs(paths: Iterable[str | Path], on_progress: Progress | None = None) -> Iterator[ReadResult]:
-    """Read runs from files and directories, in input order; good runs beside bad ones are still delivered.
+def read_runs(
+    paths: Iterable[str | Path], on_progress: Progress | None = None, on_wait: Callable[[Path], None] | None = None
+) -> Iterator[ReadResult]:
+    """Read runs from files, pipes and directories, in input order; good runs beside bad ones are still delivered.
 
     Args:
         paths: run records (.json, .jsonl), OTLP JSON or Jaeger JSON, told apart by content; of a
-            directory its *.json and *.jsonl files, by name.
+            directory its *.json and *.jsonl files, by name; `-` is standard input.
         on_progress: called with bytes read so far and bytes in all.
+        on_wait: called once with the path of a pipe or a terminal from which nothing comes.
 
     Yields:
         One result a run, and one for each thing that could not be read. Nothing is raised for bad
         input.
     """
-    sources = _sources(paths)
-    progress = _Progress(on_progress, sum(source.size for source in sources))
-    for source in sources:
+    found = sources(paths)
+    progress = _Progress(on_progress, sum(source.size for source in found))
+    for source in found:
         if source.error is not None:
             yield ReadResult(source.path, None, error=RunFileError(source.error))
         else:
-            yield from _read_source(source, progress)
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    path: Path
-    size: int = 0
-    logs: Path | None = None
-    error: str | None = None
+            yield from _read_source(source, progress, on_wait)
 
 
 class _Progress:
@@ -70,47 +68,14 @@ class _Progress:
             self._callback(self._done, max(self._total, self._done))
 
 
-def _sources(paths: Iterable[str | Path]) -> list[_Source]:
-    found: list[_Source] = []
-    for path in map(Path, paths):
-        if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.suffix in {".json", ".jsonl"} and p.is_file())
-            found.extend(map(_source, inside))
-            if not inside:
-                found.append(_Source(path, error=f"{path}: holds no .json or .jsonl file"))
-        else:
-            found.append(_source(path))
-    return _paired(found)
-
-
-def _source(path: Path) -> _Source:
-    try:
-        return _Source(path, path.stat().st_size)
-    except OSError as error:
-        return _Source(path, error=f"{path}: cannot be read: {error.strerror or error}")
-
-
-def _paired(sources: list[_Source]) -> list[_Source]:
-    """Put a file of log records with the file of spans it belongs to."""
-    by_path = {source.path: source for source in sources if source.error is None}
-    taken: set[Path] = set()
-    found: list[_Source] = []
-    for source in sources:
-        logs = source.path.with_name(source.path.name.removesuffix(".json") + _LOGS)
-        if source.path.name.endswith(".json") and not source.path.name.endswith(_LOGS) and logs in by_path:
-            taken.add(logs)
-            source = _Source(source.path, source.size, logs, source.error)  # noqa: PLW2901
-        found.append(source)
-    return [source for source in found if source.path not in taken]
-
-
-def _read_source(source: _Source, progress: _Progress) -> Iterator[ReadResult]:
+def _read_source(source: Source, progress: _Progress, on_wait: Callable[[Path], None] | None) -> Iterator[ReadResult]:
     gathered = Gathered(source.path)
     files = [source.path] if source.logs is None else [source.logs, source.path]
     for path in files:
         try:
-            with path.open("rb") as file:
-                for chunk in _documents(_Lines(file, path, progress)):
+            opened, size = open_input(path, on_wait)
+            with opened as file:
+                for chunk in _documents(_Lines(file, path, progress, size)):
                     if chunk.error is not None:
                         gathered.fail(chunk.line, chunk.error)
                     else:
@@ -138,10 +103,12 @@ def _documents(lines: _Lines) -> Iterator[_Chunk]:
     if first is None:
         yield _Chunk("", None, error=f"{lines.path}: is empty; expected {EXPECTED}")
         return
-    second = lines.next() if first.error is None else None
+    of_lines = lines.path.suffix == ".jsonl"
+    second = lines.next() if first.error is None or of_lines else None
     if second is None:
         yield first
-    elif lines.path.suffix == ".jsonl" or _is_whole(first.text) or _is_whole(second.text):
+    elif of_lines or _is_whole(first.text) or _is_whole(second.text):
+        lines.forget()
         yield replace(first, one_line=True)
         following: _Chunk | None = second
         while following is not None:
@@ -158,43 +125,71 @@ def _is_whole(line: str) -> bool:
 
 
 class _Lines:
-    """The lines of a file that hold something, bounded in length."""
+    """The lines of a file that hold something, bounded in length; `size` is where the file ended when it was opened.
 
-    def __init__(self, file: BinaryIO, path: Path, progress: _Progress) -> None:
+    What was read is kept until it is clear that lines are documents: a pipe can't be read again.
+    """
+
+    def __init__(self, file: BinaryIO, path: Path, progress: _Progress, size: int | None = None) -> None:
         self._file = file
         self.path = path
         self._progress = progress
         self._number = 0
+        self._left = size
+        self._kept: list[bytes] | None = []
+        self._kept_bytes = 0
+        self._inside_line = False
 
     def next(self) -> _Chunk | None:
         """Return the next line that isn't blank; None at the end of the file."""
-        while True:
-            line = self._file.readline(MAX_LINE_BYTES + 1)
+        if self._inside_line and not self._skip_rest():
+            self._left = 0
+            return self._fault(f"the line is longer than {MAX_SKIPPED_BYTES} bytes; what follows it is not read", self._number)
+        while self._left is None or self._left > 0:
+            line = self._take(self._file.readline(MAX_LINE_BYTES + 1))
             if not line:
                 return None
             self._number += 1
-            self._progress.add(len(line))
             if len(line) > MAX_LINE_BYTES:
-                self._skip_rest(line)
+                self._inside_line = not line.endswith(b"\n")
                 return self._fault(f"the line is longer than {MAX_LINE_BYTES} bytes", self._number)
             chunk = self._decoded(line.removeprefix(_BOM) if self._number == 1 else line, self._number)
             if chunk.error is not None or chunk.text.strip():
                 return chunk
+        return None
+
+    def forget(self) -> None:
+        """Keep nothing of what was read: lines are documents."""
+        self._kept = None
 
     def everything(self) -> _Chunk:
         """Return the whole file, whatever was read of it before."""
-        already = self._file.tell()
-        self._file.seek(0)
-        data = self._file.read(MAX_DOCUMENT_BYTES + 1)
-        self._progress.add(max(0, len(data) - already))
-        if len(data) > MAX_DOCUMENT_BYTES:
+        already = b"".join(self._kept or ())
+        data = already + self._take(self._file.read(max(MAX_DOCUMENT_BYTES + 1 - len(already), 0)))
+        if self._kept_bytes > MAX_DOCUMENT_BYTES:
             return self._fault(f"the document is larger than {MAX_DOCUMENT_BYTES} bytes; write one run a line", None)
         return self._decoded(data.removeprefix(_BOM), 1)
 
-    def _skip_rest(self, line: bytes) -> None:
-        while line and not line.endswith(b"\n"):
-            line = self._file.readline(_SKIPPED_BYTES)
-            self._progress.add(len(line))
+    def _take(self, data: bytes) -> bytes:
+        self._progress.add(len(data))
+        if self._left is not None:
+            self._left -= len(data)
+        if self._kept is not None:
+            self._kept_bytes += len(data)
+            if self._kept_bytes <= MAX_DOCUMENT_BYTES:
+                self._kept.append(data)
+        return data
+
+    def _skip_rest(self) -> bool:
+        """Skip what is left of a line; return whether it ends within the bound."""
+        self._inside_line = False
+        skipped = 0
+        while skipped <= MAX_SKIPPED_BYTES:
+            part = self._take(self._file.readline(_SKIPPED_BYTES))
+            if not part or part.endswith(b"\n"):
+                return True
+            skipped += len(part)
+        return False
 
     def _decoded(self, data: bytes, number: int) -> _Chunk:
         if b"\x00" in data:
