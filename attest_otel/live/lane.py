@@ -8,9 +8,11 @@ again, which bounds the threads by the number of steps.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -21,6 +23,7 @@ from attest_otel.live.pace import Pace
 from attest_otel.live.quiet import quiet
 
 WATCH_SECONDS = 0.1
+AT_EXIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,9 @@ class _Turn:
             return False
 
 
+_lanes: weakref.WeakSet[Lane] = weakref.WeakSet()
+
+
 class Lane:
     """Works off a queue, in order, one piece of work at a time. Between steps it lets other threads go first."""
 
@@ -81,6 +87,7 @@ class Lane:
         self._stuck: dict[str, threading.Thread] = {}
         self._closed = self._halted = False
         self._pace = Pace()
+        _lanes.add(self)
 
     @property
     def pending(self) -> int:
@@ -124,14 +131,17 @@ class Lane:
         self._queue.put(None)
 
     def halt(self, timeout: float) -> None:
-        """End the thread at the next step and wait for it, `timeout` seconds.
-
-        A thread that is inside a library of C++ when the interpreter ends takes the process's own exit code with it.
-        """
+        """End the thread at the next step and wait for it, `timeout` seconds."""
         self._halted = True
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
+
+    def leave(self, timeout: float) -> None:
+        """End the thread as the process exits; what may hang for ever, a sink, is not waited for."""
+        self.close()
+        turn = self._turn
+        self.halt(timeout if turn is None or turn.step.interrupt else 0.0)
 
     def drop_queued(self) -> list[Work]:
         """Take what has not begun out of the queue."""
@@ -207,3 +217,13 @@ class Lane:
             return None
         self._turn = None
         return outcome
+
+
+def _leave_all() -> None:
+    """Wait for the checks at work: a thread inside a library of C++ when the interpreter ends aborts the process."""
+    ends = time.monotonic() + AT_EXIT_SECONDS
+    for lane in tuple(_lanes):
+        lane.leave(max(ends - time.monotonic(), 0.0))
+
+
+atexit.register(_leave_all)

@@ -192,7 +192,7 @@ def test_every_way_to_start_a_process_works(method: str) -> None:
         assert len(pipeline.reports) == 2
 
 
-@pytest.mark.parametrize("seconds", [1.0, 3.0])
+@pytest.mark.parametrize("seconds", [0.05, 1.0, 3.0])
 def test_a_process_with_a_backlog_ends_with_its_own_code(seconds: float) -> None:
     """A process that ends amid a thousand ungraded runs isn't aborted by a thread of ours: its exit code is its own."""
     program = f"""
