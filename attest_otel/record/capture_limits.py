@@ -38,9 +38,9 @@ def log_fault_once(where: str, fault: BaseException) -> None:
 
 
 def log_outside_once() -> None:
-    """Warn once that a tool was called where no run and no span is current: its run is graded without the call."""
+    """Warn once that a tool was called where no run and no span is current, and no open run's model asked for it."""
     _say_once(
-        "a tool was called outside every run and span, so no run has this call; "
+        "a tool was called outside every run and span, and its run could not be told, so no run has this call; "
         "in a thread pool, attest_otel.bind_context(dispatch) keeps calls in their run"
     )
 

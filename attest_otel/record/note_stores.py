@@ -64,6 +64,8 @@ def take(
             taken = (store.take(call_id, known_as, matches) for store, known_as in knowing)
             return next((noted for noted in taken if noted is not None), None)
     for store in enclosing if call_id is not None else (*enclosing, fallback_store):
+        if not len(store):
+            continue
         is_near = store is own or store is fallback_store
         noted = store.take_by_name(name, matches, alone=alone and is_near and call_id is None)
         if noted is not None:

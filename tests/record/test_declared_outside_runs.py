@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from opentelemetry.context import Context
 
+from attest_otel.config import CheckName
 from attest_otel.grader import Attest
 from attest_otel.read.files import read_runs
 from attest_otel.record.agent_run import agent_run
@@ -29,7 +30,7 @@ TOOLS = Tools(
         Tool(name="lookup", input_schema=SCHEMA, side_effecting=False),
     ]
 )
-CHECKS = ["arguments", "repetition"]
+CHECKS: list[CheckName] = ["arguments", "repetition"]
 
 
 @pytest.fixture(params=["full", "redacted"])

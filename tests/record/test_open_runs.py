@@ -126,7 +126,7 @@ def test_no_lock_is_held_while_arguments_are_compared() -> None:
         def __eq__(self, other: object) -> bool:
             return False
 
-        __hash__ = None  # type: ignore[assignment]
+        __hash__ = None
 
         def items(self) -> Any:
             noted = threading.Thread(target=run.requests.store.note, args=("z", "g", "{}", True))
