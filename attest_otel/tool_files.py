@@ -15,6 +15,7 @@ from typing import Any
 
 from attest_otel.errors import ConfigError
 from attest_otel.strict_json import type_name
+from attest_otel.text_files import read_text
 from attest_otel.trajectory import Tool
 from attest_otel.yaml_files import MAX_FILE_BYTES, validate
 
@@ -95,9 +96,7 @@ def _refuse_misspelt(merged: Mapping[str, Any], where: str) -> None:
 
 def _read_json(path: Path) -> Any:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ConfigError(f"{path}: has {path.stat().st_size} bytes; at most {MAX_FILE_BYTES} are read")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path, MAX_FILE_BYTES))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     except json.JSONDecodeError as error:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from attest_otel.errors import ConfigError, FieldError
 from attest_otel.model_fields import fields_at
 from attest_otel.names import did_you_mean, listing
+from attest_otel.text_files import read_text
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 50
@@ -47,10 +48,7 @@ def read_yaml(path: Path) -> Any:
         ConfigError: the file is missing, too large, not YAML, or breaks the limits above.
     """
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise ConfigError(f"{path}: has {size} bytes; at most {MAX_FILE_BYTES} are read")
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, MAX_FILE_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -86,7 +84,7 @@ def refuse_ambiguous(path: Path, *, off_for: str | None = None) -> None:
         ConfigError: names the line and the word.
     """
     before = ""
-    for event in yaml.parse(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
+    for event in yaml.parse(read_text(path, MAX_FILE_BYTES), Loader=yaml.CSafeLoader):
         if not isinstance(event, yaml.ScalarEvent):
             continue
         is_word = off_for is not None and (before, event.value) == (off_for, "off")

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import yaml
 
+from attest_otel.errors import ConfigError
+from attest_otel.text_files import read_text
+from attest_otel.yaml_files import MAX_FILE_BYTES
+
 
 class YamlLines:
     """The places of a file's fields.
@@ -35,8 +39,8 @@ class YamlLines:
     @cached_property
     def _root(self) -> yaml.Node | None:
         try:
-            root: yaml.Node | None = yaml.compose(self._path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-        except (OSError, ValueError, yaml.YAMLError, RecursionError):
+            root: yaml.Node | None = yaml.compose(read_text(self._path, MAX_FILE_BYTES), Loader=yaml.CSafeLoader)
+        except (ConfigError, OSError, ValueError, yaml.YAMLError, RecursionError):
             return None  # gone or changed since it was read: the field's path says enough
         return root
 

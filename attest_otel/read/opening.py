@@ -7,7 +7,6 @@ never ends, a disk or a socket is refused.
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import select
@@ -15,6 +14,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+from attest_otel.text_files import open_handle
 
 WAIT_SECONDS = 2.0
 
@@ -34,27 +35,10 @@ def open_input(path: Path, on_wait: Callable[[Path], None] | None = None) -> tup
     """
     if os.name != "posix":
         return path.open("rb"), path.stat().st_size or None
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe that nobody writes to opens all the same
-    try:
-        status = os.fstat(handle)
-        _check_kind(handle, status)
-        os.set_blocking(handle, True)
-    except BaseException:
-        os.close(handle)
-        raise
+    handle, status = open_handle(path)  # a pipe that nobody writes to opens all the same
     if stat.S_ISREG(status.st_mode):
         return os.fdopen(handle, "rb"), status.st_size or None
     return io.BufferedReader(_Waiting(handle, path, on_wait)), None
-
-
-def _check_kind(handle: int, status: os.stat_result) -> None:
-    mode = status.st_mode
-    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or os.isatty(handle):
-        return
-    if stat.S_ISCHR(mode) and status.st_rdev == Path(os.devnull).stat().st_rdev:
-        return
-    kind = "a directory" if stat.S_ISDIR(mode) else "a device"
-    raise OSError(errno.EINVAL, f"it is {kind}; expected a file or a pipe")
 
 
 class _Waiting(io.RawIOBase):
