@@ -11,6 +11,7 @@ All models are frozen and may be shared between threads.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -21,14 +22,31 @@ ArgumentsFidelity = Literal["verbatim", "reserialized", "coerced", "absent"]
 OutputFidelity = Literal["recorded", "absent", "ambiguous", "truncated"]
 RetryScope = Literal["tool", "arguments"]
 
+MAX_SHOWN_CHARS = 80
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTED_TIME = "expected a time such as 2026-12-01T09:30:00Z or seconds since 1970"
 
 
 class Record(BaseModel):
-    """What all parts of the run record share: strict, frozen, no unknown fields."""
+    """What all parts of the run record share: strict, frozen, no unknown fields.
+
+    A repr ends up in logs and tracebacks, so it shows ids, names, flags and how many of something there
+    are: no content, and at most `MAX_SHOWN_CHARS` of a text.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, ser_json_inf_nan="constants")
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield what the repr shows: fields that are set, of a collection its size."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name, None)
+            if isinstance(value, str):
+                value = value if len(value) <= MAX_SHOWN_CHARS else f"{value[:MAX_SHOWN_CHARS]}…"
+            elif isinstance(value, list | dict):
+                value = len(value) if value or field.default_factory is None else None
+            if field.repr and value is not None:
+                yield name, value
 
 
 def _nanoseconds(value: object) -> object:
@@ -93,7 +111,7 @@ class Recorded(Record):
     arguments: ArgumentsFidelity | None = None
     output: OutputFidelity | None = None
     joined: Literal["conversation"] | None = None
-    reason: str | None = None
+    reason: str | None = Field(default=None, repr=False)
 
 
 class Artifact(Record):
@@ -102,9 +120,9 @@ class Artifact(Record):
     name: str | None = None
     media_type: str | None = None
     source: Literal["tool", "user_upload"] = "tool"
-    text: str | None = None
-    data_base64: str | None = None
-    path: str | None = None
+    text: str | None = Field(default=None, repr=False)
+    data_base64: str | None = Field(default=None, repr=False)
+    path: str | None = Field(default=None, repr=False)
 
     @model_validator(mode="after")
     def _one_content(self) -> Self:
@@ -124,10 +142,10 @@ class ToolCall(Record):
 
     id: str | None = None
     name: str
-    arguments: Any = None
-    arguments_raw: str | None = None
-    arguments_received: Any = None
-    output: str | None = None
+    arguments: Any = Field(default=None, repr=False)
+    arguments_raw: str | None = Field(default=None, repr=False)
+    arguments_received: Any = Field(default=None, repr=False)
+    output: str | None = Field(default=None, repr=False)
     is_error: bool | None = None
     exit_code: int | None = None
     error_type: str | None = None
@@ -158,7 +176,7 @@ class ToolCall(Record):
 class Step(Record):
     """One step of the run: a thought, a tool call, or both. `agent` is the path of sub-agents it ran in."""
 
-    thought: str | None = None
+    thought: str | None = Field(default=None, repr=False)
     tool_call: ToolCall | None = None
     agent: list[str] | None = None
 
@@ -167,8 +185,8 @@ class Tool(Record):
     """A registered tool. `side_effecting=None` means that nobody declared it."""
 
     name: str
-    description: str | None = None
-    input_schema: dict[str, Any] | None = None
+    description: str | None = Field(default=None, repr=False)
+    input_schema: dict[str, Any] | None = Field(default=None, repr=False)
     side_effecting: bool | None = None
     idempotent: bool | None = None
     idempotency_key: str | None = None
@@ -194,14 +212,14 @@ class Trajectory(Record):
     agent: str | None = None
     conversation_id: str | None = None
     case_id: str | None = None
-    task: str | None = None
-    system_prompt: str | None = None
+    task: str | None = Field(default=None, repr=False)
+    system_prompt: str | None = Field(default=None, repr=False)
     allowed_tools: list[str] | None = None
     tools: list[Tool] | None = None
     tool_fallbacks: Entries[list[str]] = Field(default_factory=dict)
     steps: Items[Step] = Field(default_factory=list)
     artifacts: Items[Artifact] = Field(default_factory=list)
-    final_answer: str | None = None
+    final_answer: str | None = Field(default=None, repr=False)
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
     incomplete: Items[str] = Field(default_factory=list)

@@ -240,3 +240,45 @@ def test_records_are_frozen() -> None:
     run = Trajectory.model_validate(PLAIN_RUN)
     with pytest.raises(ValidationError, match="frozen"):
         run.task = "another"
+
+
+SECRET = "CANARY-7f3a"
+
+
+def _filled(model: type[Any]) -> Any:
+    """Return a record with a secret in every field that a person or a model may have filled with text."""
+    parts: dict[str, Any] = {
+        "artifacts": [Artifact(name="a.txt", text=SECRET)],
+        "tools": [Tool(name="t", description=SECRET, input_schema={"default": SECRET})],
+        "steps": [Step(thought=SECRET, tool_call=ToolCall(name="t", arguments_raw=SECRET, output=SECRET))],
+        "tool_call": ToolCall(id="c1", name="t", arguments={"a": SECRET}, arguments_received=SECRET, output=SECRET),
+        "metadata": {"user_turns": [SECRET]},
+        "incomplete": [SECRET],
+        "input_schema": {"default": SECRET},
+        "recorded": Recorded(reason=SECRET),
+        "name": "t",
+    }
+    texts = ("task", "system_prompt", "final_answer", "thought", "arguments", "arguments_raw", "arguments_received")
+    parts |= dict.fromkeys((*texts, "output", "description", "text", "reason"), SECRET)
+    if model is Recorded:
+        parts |= {"arguments": "coerced", "output": "absent"}
+    return model(**{name: parts[name] for name in model.model_fields if name in parts})
+
+
+@pytest.mark.parametrize("model", [Trajectory, Step, ToolCall, Tool, Artifact, Recorded])
+@pytest.mark.parametrize("show", [repr, str, "{0}".format, "{0!r}".format])
+def test_a_repr_shows_no_content(model: type[Any], show: Any) -> None:
+    """A record in a log line or a traceback gives nothing away, however deep it stands, and is short."""
+    shown = show(_filled(model))
+    assert SECRET not in shown
+    assert len(shown) < 300
+
+
+def test_a_repr_tells_records_apart() -> None:
+    """Ids, names, flags and counts are there; what is not set is not; a long name is cut."""
+    call = ToolCall(id="c1", name="n" * 500, is_error=True, artifacts=[Artifact(text="x")])
+    assert repr(call) == f"ToolCall(id='c1', name='{'n' * 80}…', is_error=True, artifacts=1)"
+    run = Trajectory(id="r", agent="a", allowed_tools=["t"], steps=[Step(tool_call=call)], final_answer="x")
+    assert repr(run) == "Trajectory(id='r', agent='a', allowed_tools=1, steps=1)"
+    assert repr(Trajectory(allowed_tools=[])) == "Trajectory(allowed_tools=0)"
+    assert repr(Trajectory.model_construct(id="r")).startswith("Trajectory(id='r'")

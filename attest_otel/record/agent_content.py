@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attest_otel import attributes as names
 from attest_otel.record.results import to_text
 from attest_otel.report import dump_json
-from attest_otel.trajectory import Tool
+from attest_otel.trajectory import Artifact, Tool
 
 if TYPE_CHECKING:
-    from attest_otel.record.agent_run import AgentRun
     from attest_otel.record.settings import RecorderSettings
 
 MAX_NOT_RUN = 100
 MAX_ID_CHARS = 256
 
 
-def agent_content(run: AgentRun, setup: RecorderSettings) -> tuple[dict[str, Any], dict[str, Any]]:
+class Requests(Protocol):
+    """What a run's model asked for."""
+
+    def not_run(self, answer: str | None, tools: Collection[Tool] | None) -> list[tuple[str, str]]:
+        """Return the (call id, name) of each input that was requested and not run, oldest first."""
+
+
+class RunContent(Protocol):
+    """What is written down of a run."""
+
+    task: str | None
+    system_prompt: str | None
+    final_answer: str | None
+    tools: Iterable[Tool] | None
+    allowed_tools: list[str] | None
+    tool_fallbacks: dict[str, list[str]]
+    artifacts: list[Artifact]
+
+    @property
+    def requests(self) -> Requests:
+        """What the run's model asked for."""
+
+
+def agent_content(run: RunContent, setup: RecorderSettings) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a run's attributes in full, and as its span may show them."""
     show = setup.shown
     full: dict[str, Any] = {}
@@ -62,7 +84,7 @@ def text_of(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _settings(run: AgentRun) -> dict[str, str]:
+def _settings(run: RunContent) -> dict[str, str]:
     found: dict[str, str] = {}
     if run.tools is not None:
         tools = list(run.tools)
@@ -77,7 +99,7 @@ def _settings(run: AgentRun) -> dict[str, str]:
     return found
 
 
-def _not_run(run: AgentRun) -> list[tuple[str, str]]:
+def _not_run(run: RunContent) -> list[tuple[str, str]]:
     answer = None if run.final_answer is None else text_of(run.final_answer)
     return run.requests.not_run(answer, None if run.tools is None else list(run.tools))
 

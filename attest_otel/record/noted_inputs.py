@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 Key = tuple[str, str]
 """A call's id and its tool's name."""
@@ -19,7 +19,7 @@ class NotedInput:
     and name and nothing told which of them this call's is.
     """
 
-    text: str | None
+    text: str | None = field(repr=False)
     complete: bool
     ambiguous: bool = False
 

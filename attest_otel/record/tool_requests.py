@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from attest_otel import strict_json
@@ -24,7 +24,7 @@ class AskedCall:
     """One call as the dispatcher was asked for it; `arguments` is text, a value, or None where there are none."""
 
     name: str
-    arguments: Any = None
+    arguments: Any = field(default=None, repr=False)
     call_id: str | None = None
     problem: str | None = None
 
@@ -43,9 +43,9 @@ class ToolRequest:
     """
 
     name: str
-    received: Any
-    arguments_raw: str | None = None
-    arguments: Any = None
+    received: Any = field(repr=False)
+    arguments_raw: str | None = field(default=None, repr=False)
+    arguments: Any = field(default=None, repr=False)
     call_id: str | None = None
     recorded: Recorded | None = None
 
