@@ -9,13 +9,9 @@ connection, a 503 or a 429 never reached the tool's work and count as refusals.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
-    from attest_otel.checks.view import Call
-
-Effect = Literal["succeeded", "unknown", "failed"]
+from attest_otel.checks.side_effects import Effect
+from attest_otel.checks.view import Call
 
 MAX_SCANNED_CHARS = 2_000
 _KILLED = frozenset({124, 137, 143})
@@ -33,21 +29,6 @@ _LOST_TEXT = re.compile(
     r"|\b(?:error|upstream)\W{1,3}(?:408|499|502|504|52[0-4])\b"
 )
 _NEVER_SENT_TEXT = re.compile(r"connect(?:ion)? tim(?:ed|e)[ -]?out|(?:connection|econn) ?refused|timeout must|invalid timeout")
-
-
-@dataclass(frozen=True, slots=True)
-class SideEffect:
-    """What one call of a run did, as a conversation remembers it: small, and without its content.
-
-    `key` stands for the tool's arguments, `idempotency_key` for the value that makes a retry safe.
-    """
-
-    tool: str
-    key: str
-    idempotency_key: str | None
-    outcome: Effect
-    run_id: str | None
-    step: int
 
 
 def effect_of(call: Call) -> Effect:

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from attest_otel import strict_json
 from attest_otel.cases import Case
-from attest_otel.checks.effects import SideEffect
 from attest_otel.checks.outcome import Outcome, decide_outcome
+from attest_otel.checks.side_effects import SideEffect
 from attest_otel.config import AgentConfig, AttestConfig
 from attest_otel.trajectory import Tool, ToolCall, Trajectory
 
@@ -47,6 +47,7 @@ class Call:
         "_canonical",
         "_outcome",
         "_parsed",
+        "_plain",
         "_text_only",
         "agent",
         "call",
@@ -68,6 +69,7 @@ class Call:
         self.side_effecting = tool.side_effecting if tool is not None else None
         """What the tool is declared to be; None when nobody declared it."""
         self._text_only = text_only
+        self._plain: dict[str, Any] | None = None
         self._parsed: strict_json.Parsed | None = None
         self._canonical: str | None = None
         self._outcome: Outcome | None = None
@@ -83,13 +85,23 @@ class Call:
 
         Blank or `null` raw text is `{}`. Without raw text the recorded `arguments` stand as they are.
         """
-        if self._parsed is None:
-            self._parsed = _parse(self.call)
-        return self._parsed
+        if self._plain is None and self._parsed is None:
+            self._parse()
+        return self._parsed if self._plain is None else strict_json.Parsed(self._plain)
+
+    def _parse(self) -> None:
+        """Keep what the text says: of an object without a remark, which nearly all are, the object alone."""
+        parsed = _parse(self.call)
+        if parsed is not None and parsed.problem is None and isinstance(parsed.value, dict):
+            self._plain = parsed.value
+        else:
+            self._parsed = parsed
 
     @property
     def arguments(self) -> dict[str, Any] | None:
         """The emitted arguments as an object, or None where they are absent, unreadable or no object."""
+        if self._plain is not None:
+            return self._plain
         parsed = self.parsed
         if parsed is None or parsed.problem == "unparseable" or not isinstance(parsed.value, dict):
             return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from attest_otel.checks.effects import SideEffect
+from attest_otel.checks.side_effects import SideEffect
 
 MAX_EFFECTS = 200
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attest_otel.checks.effects import SideEffect
+from attest_otel.checks.side_effects import SideEffect
 from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig
 from attest_otel.findings import CheckResult, Finding

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel.checks.effects import SideEffect
 from attest_otel.checks.repetition import MAX_REPEATS, check, side_effects
+from attest_otel.checks.side_effects import SideEffect
 from attest_otel.verdict import VerdictPolicy
 from tests.checks.call_runs import LOOKUP, REFUND, call, only, said, view
 from tests.shared import taubench_runs

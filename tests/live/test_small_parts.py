@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 
-from attest_otel.checks.effects import SideEffect
+from attest_otel.checks.side_effects import SideEffect
 from attest_otel.live.admission import FIRST_MARK, SECOND_MARK, Admission
 from attest_otel.live.conversations import MAX_EFFECTS, Conversations
 from attest_otel.live.faults import Counter, FaultLog

@@ -33,8 +33,9 @@ from functools import partial
 from typing import Any
 
 from attest_otel.checks.capped import Capped
-from attest_otel.checks.effects import Effect, SideEffect, effect_of
+from attest_otel.checks.effects import effect_of
 from attest_otel.checks.repetition.loops import LOOP_LENGTH, find_loops
+from attest_otel.checks.side_effects import Effect, SideEffect
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, Severity, make_finding, make_result
 from attest_otel.json_values import canonical
