@@ -67,7 +67,7 @@ def _kind_by_marks(span: SpanRecord) -> Kind:
         if isinstance(value, str):
             found = words.get(value)
             if found is not None:
-                return found
+                return "other" if value == "LLM" and _only_prepares(span) else found
             if value in _PLAIN_OPERATIONS:
                 return "other"
     return _by_other_marks(span, given)
@@ -111,6 +111,11 @@ _CONVERSATIONS = (
     "traceloop.association.properties.conversation_id",
     "traceloop.association.properties.thread_id",
 )
+
+
+def _only_prepares(span: SpanRecord) -> bool:
+    """Return whether a span is LlamaIndex' view of a private method beside the model call: it asks no model."""
+    return span.scope.endswith("llama_index") and span.name.rpartition(".")[2].startswith("_")
 
 
 def _by_other_marks(span: SpanRecord, given: Mapping[str, Any]) -> Kind:

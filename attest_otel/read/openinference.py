@@ -7,6 +7,7 @@ argument bare, without its name: it is put back where the tool's schema has one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,7 @@ from attest_otel.trajectory import ArgumentsFidelity, Tool
 
 _VERBATIM_SCOPES = frozenset({"openinference.instrumentation.openai", "openinference.instrumentation.openai_agents"})
 _REDACTED = "__REDACTED__"
+_PYTHON_OBJECT = re.compile(r"[A-Z][A-Za-z0-9_]*\([a-z_][a-z0-9_]*=")
 
 
 def read(span: SpanRecord, kind: Kind) -> SpanFacts:
@@ -211,4 +213,6 @@ def _answer(given: Mapping[str, Any]) -> str | None:
             last = read_message(messages[-1])
             return last.text if last.role == "assistant" and not last.calls else None
         return text_at(found, "output", "answer", "result", "raw")
-    return value if found is NOT_JSON and isinstance(value, str) and value not in {"", _REDACTED} else None
+    if found is not NOT_JSON or not isinstance(value, str) or _PYTHON_OBJECT.match(value) is not None:
+        return None
+    return value if value not in {"", _REDACTED} else None

@@ -13,6 +13,7 @@ from attest_otel.read.values import NOT_JSON, load, text_at
 from attest_otel.result_fields import mcp_flag
 
 OTHER_ERROR = "_OTHER"
+_LLAMA_INDEX_FIELDS = frozenset({"tool_name", "raw_input", "raw_output"})
 NO_RESULT = ToolResult(None)
 
 
@@ -38,13 +39,23 @@ def result_of(span: SpanRecord, *attributes: str) -> ToolResult:
     if value is None:
         return NO_RESULT
     if isinstance(value, str):
+        value = _spelled(value) if span.scope != names.RECORD_SCOPE else value
         found = load(value) if _may_be_wrapped(value) else NOT_JSON
         return ToolResult(value) if found is NOT_JSON else _unwrapped(found, span.scope) or ToolResult(value)
     return _unwrapped(value, span.scope) or _read({"content": value})
 
 
+def _spelled(text: str) -> str:
+    """Return the text that a recorder wrote as a JSON string, as the AI SDK and Traceloop's decorators write every result."""
+    if text[:1] != '"' or text[-1:] != '"':
+        return text
+    found = load(text)
+    return found if isinstance(found, str) else text
+
+
 def _may_be_wrapped(text: str) -> bool:
-    return text[:1] in "[{" and any(mark in text for mark in ('"type"', '"is_error"', '"isError"', '"result"', '[{"text"'))
+    marks = ('"type"', '"is_error"', '"isError"', '"result"', '[{"text"', '"raw_output"')
+    return text[:1] in "[{" and any(mark in text for mark in marks)
 
 
 def _unwrapped(value: Any, scope: str) -> ToolResult | None:
@@ -53,7 +64,7 @@ def _unwrapped(value: Any, scope: str) -> ToolResult | None:
         return _read({"content": value}) if _is_content(value, scope) else None
     if not isinstance(value, dict):
         return None
-    message = _langchain_message(value)
+    message = _langchain_message(value) or _llama_index_output(value)
     if message is not None:
         return message
     if ".mcp" in scope and "result" in value and value.keys() <= {"result", "is_error"}:
@@ -83,6 +94,15 @@ def _langchain_message(value: Mapping[str, Any]) -> ToolResult | None:
         return None
     found = _read({"content": data["content"], "status": data.get("status")})
     return ToolResult(found.output, text_at(data, "tool_call_id"), text_at(data, "name"), found.is_error)
+
+
+def _llama_index_output(value: Mapping[str, Any]) -> ToolResult | None:
+    """Read LlamaIndex' ToolOutput; its `is_error` is true where the tool raised, and false says nothing of what it returned."""
+    if not value.keys() >= _LLAMA_INDEX_FIELDS:
+        return None
+    blocks = value.get("blocks")
+    found = _read({"content": blocks if isinstance(blocks, list) else value.get("content")})
+    return ToolResult(found.output, None, text_at(value, "tool_name"), True if value.get("is_error") is True else None)
 
 
 def _read(part: Mapping[str, Any]) -> ToolResult:

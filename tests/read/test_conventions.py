@@ -303,3 +303,81 @@ def test_shapes_of_a_tool_result(item: dict[str, Any], output: str | None, is_er
 def test_text_of_instructions(given: Any, text: str | None) -> None:
     """Instructions are plain text, parts, or JSON text of parts."""
     assert text_of_content(given) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "output"),
+    [
+        ('"refunded A-1001"', "refunded A-1001"),
+        ('""', ""),
+        (json.dumps(json.dumps({"error": "not found"})), '{"error": "not found"}'),
+        (json.dumps(json.dumps([{"type": "text", "text": "done"}])), "done"),
+        ('"half', '"half'),
+        ('"a" and "b"', '"a" and "b"'),
+        ("12", "12"),
+    ],
+)
+def test_a_result_that_the_recorder_spelled_as_a_json_string_is_that_string(written: str, output: str) -> None:
+    """A recorder that writes every result as JSON puts quotes round text: an error or an empty result hides behind them."""
+    (call,) = calls(build(agent(1), tool(2, 1, gen_ai__tool__call__result=written)))
+    assert call.output == output
+
+
+def test_our_own_recorders_text_is_never_read_as_json() -> None:
+    """What a tool returned stands byte for byte where our recorder wrote it down: quotes are the tool's own."""
+    own = tool(2, 1, scope="attest_otel.record", gen_ai__tool__call__result='"quoted"')
+    (call,) = calls(build(agent(1, scope="attest_otel.record"), own))
+    assert call.output == '"quoted"'
+
+
+LLAMA_INDEX = "openinference.instrumentation.llama_index"
+
+
+@pytest.mark.parametrize(
+    ("content", "raised", "is_error"),
+    [
+        ({"blocks": [{"text": "Error: no such order"}]}, False, None),
+        ({"blocks": [{"text": "Error: "}, {"text": "no such order"}]}, True, True),
+        ({"content": "Error: no such order"}, False, None),
+    ],
+)
+def test_llama_index_wraps_what_a_tool_returned(content: dict[str, Any], raised: bool, is_error: bool | None) -> None:
+    """Its ToolOutput holds the text, and says that the tool raised; that it did not says nothing of what came back."""
+    value = json.dumps({**content, "tool_name": "get_order", "raw_input": {}, "raw_output": "x", "is_error": raised})
+    ran = span(2, 1, scope=LLAMA_INDEX, openinference__span__kind="TOOL", tool__name="get_order", output__value=value)
+    (call,) = calls(build(agent(1), ran))
+    assert (call.output or "").replace("\n", "") == "Error: no such order"
+    assert call.is_error is is_error
+
+
+def test_llama_index_private_steps_are_no_model_calls() -> None:
+    """It marks the preparation of a request as a model call: a run is not incomplete because that shows no messages."""
+    messages = {
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__content": "Done.",
+    }
+    run = build(
+        span(1, scope=LLAMA_INDEX, openinference__span__kind="CHAIN", end=99, input__value='{"user_msg": "Hi"}'),
+        span(2, 1, scope=LLAMA_INDEX, openinference__span__kind="LLM", name="OpenAI._prepare_chat_with_tools"),
+        span(3, 1, scope=LLAMA_INDEX, openinference__span__kind="LLM", name="OpenAI.achat", **messages),
+    )
+    assert run.incomplete == []
+
+
+def test_a_python_object_is_no_answer() -> None:
+    """Where a root's output is the cut spelling of a framework's object, the model's last words are the answer."""
+    messages = {
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__content": "Done.",
+    }
+    run = build(
+        span(
+            1,
+            scope=LLAMA_INDEX,
+            openinference__span__kind="CHAIN",
+            end=99,
+            output__value="StopEvent(result=AgentOutput(response=ChatMessage(role=<MessageRole.ASSIST...",
+        ),
+        span(2, 1, scope=LLAMA_INDEX, openinference__span__kind="LLM", name="OpenAI.achat", **messages),
+    )
+    assert run.final_answer == "Done."
