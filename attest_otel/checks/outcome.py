@@ -36,13 +36,18 @@ class Outcome(NamedTuple):
     reason: str
 
 
+_SAID = {said: Outcome(said, "is_error", f"is_error is {str(said).lower()}") for said in (True, False)}
 _FINE = Outcome(False, "text", "the output does not look like an error")
+_RETURNS_NOTHING = Outcome(False, "returns_nothing", "the tool returns nothing")
+_EMPTY = Outcome(True, "text", "the output is empty")
+_STARTS = Outcome(True, "text", "the output starts like an error")
+_CONTAINS = {mark: Outcome(True, "text", f"the output contains {mark!r}") for mark in ("error:", "exception:", _TRACEBACK_HEADER)}
 
 
 def decide_outcome(call: ToolCall, tool: Tool | None, *, text_only: bool = False) -> Outcome:
     """Decide whether a call's result is an error; never raises."""
     if call.is_error is not None:
-        return Outcome(call.is_error, "is_error", f"is_error is {str(call.is_error).lower()}")
+        return _SAID[call.is_error]
     structured = None if text_only else _from_structure(call, tool)
     if structured is not None:
         return structured
@@ -99,12 +104,7 @@ def _may_tell(output: str) -> bool:
 def _from_text(output: str, *, returns_nothing: bool) -> Outcome:
     text = output.strip().casefold()
     if not text:
-        if returns_nothing:
-            return Outcome(False, "returns_nothing", "the tool returns nothing")
-        return Outcome(True, "text", "the output is empty")
+        return _RETURNS_NOTHING if returns_nothing else _EMPTY
     if text.startswith(_TEXT_STARTS):
-        return Outcome(True, "text", "the output starts like an error")
-    for mark in ("error:", "exception:", _TRACEBACK_HEADER):
-        if mark in text:
-            return Outcome(True, "text", f"the output contains {mark!r}")
-    return _FINE
+        return _STARTS
+    return next((outcome for mark, outcome in _CONTAINS.items() if mark in text), _FINE)
