@@ -30,6 +30,8 @@ def waits_for_model(check: str, finding: Finding) -> bool:
     """Return whether a finding says no more than that nobody has asked a model yet."""
     if check == "tool_use":
         return finding.metadata.get("recovery") == "unchecked" and finding.verdict == "error_silent"
+    if check == "actions":
+        return finding.verdict == "unchecked" and "guessed" in finding.metadata
     return check == "policy" and finding.verdict == "unchecked" and "no grading model" in finding.reason
 
 

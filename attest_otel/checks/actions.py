@@ -11,7 +11,14 @@ Looks at tools that declare `completion_phrases`, the words an answer uses when 
   that a call may be missing from it.
 
 One finding per sentence and tool. What phrases miss (other words, other languages) is left to the
-grading model. None where no tool declares phrases. Source: DESIGN 3, table.
+grading model.
+
+A side-effecting tool that declares no phrases leaves claims about it unread. Where an answer claims in a
+word of the tool's name (see `named_actions`) what no such call did, the claim is `unchecked`, with
+`metadata.guessed`, until a model reads it. To say so of every answer would send every honest run to
+review: 9 of the 9 good airline runs that pass would go there, and with the guess none does. The
+summary says which tools it is about. None where no tool has a side effect or declares phrases, or where
+nothing was answered and none declares phrases. Source: DESIGN 3, table.
 """
 
 from __future__ import annotations
@@ -20,18 +27,23 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from attest_otel.checks.claims import MAX_PHRASE_CHARS, Claim, find_claims, normalise
+from attest_otel.checks.named_actions import NAME, guessed_claims
 from attest_otel.checks.view import Call, RunView
-from attest_otel.findings import CheckResult, Finding, make_finding, make_result, share_passed
+from attest_otel.findings import CheckResult, Finding, excerpt, make_finding, make_result, share_passed
 
-NAME = "actions"
+__all__ = ["NAME", "check"]
+
+MAX_SHOWN_TOOLS = 5
+MAX_SHOWN_CHARS = 60
 
 
 def check(view: RunView) -> CheckResult | None:
-    """Hold every claim of the final answer against the calls; None where no tool declares phrases."""
+    """Hold every claim of the final answer against the calls; None where there is nothing to hold."""
     declared = _declared_phrases(view)
-    if not declared:
-        return None
+    silent = [tool.name for tool in view.tools.values() if tool.side_effecting is not False and not tool.completion_phrases]
     answer = view.run.final_answer or ""
+    if not declared and not (silent and answer):
+        return None
     calls: dict[str, list[Call]] = defaultdict(list)
     for call in view.calls:
         calls[call.name].append(call)
@@ -45,7 +57,8 @@ def check(view: RunView) -> CheckResult | None:
             findings.append(_grade(view, claim, tools, calls))
     if not is_whole:
         findings.append(_cut(len(answer)))
-    return make_result(NAME, findings, _summary(findings), score=share_passed(findings))
+    guessed = guessed_claims(view, silent, calls, [claim.sentence for claim in claims])
+    return make_result(NAME, [*findings, *guessed], _summary(findings, guessed, silent), score=share_passed(findings))
 
 
 def _declared_phrases(view: RunView) -> dict[str, tuple[str, ...]]:
@@ -127,10 +140,21 @@ def _cut(length: int) -> Finding:
     return make_finding(NAME, "warn", "unchecked", reason, metadata={"checked": False})
 
 
-def _summary(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return "The answer claims nothing in the words the tools declare."
+def _summary(findings: Sequence[Finding], guessed: Sequence[Finding], silent: Sequence[str]) -> str:
     phantoms = sum(finding.verdict == "phantom_action" for finding in findings)
-    return (
-        f"{phantoms} of {len(findings)} claims have no call behind them." if phantoms else f"{len(findings)} claim(s) looked at."
-    )
+    if phantoms:
+        said = f"{phantoms} of {len(findings)} claims have no call behind them."
+    elif findings:
+        said = f"{len(findings)} claim(s) looked at."
+    else:
+        said = "The answer claims nothing in the words the tools declare."
+    if guessed:
+        said += f" {len(guessed)} claim(s) in other words have no call behind them and were not checked."
+    if silent:
+        said += f" {_names(silent)} declared no completion_phrases: only words of their names were looked for."
+    return said
+
+
+def _names(tools: Sequence[str]) -> str:
+    shown = ", ".join(excerpt(name, MAX_SHOWN_CHARS) or "" for name in tools[:MAX_SHOWN_TOOLS])
+    return shown if len(tools) <= MAX_SHOWN_TOOLS else f"{shown} and {len(tools) - MAX_SHOWN_TOOLS} more"

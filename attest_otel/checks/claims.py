@@ -3,7 +3,8 @@
 A phrase is found case-folded, in NFKC, blind to spacing, on word boundaries. It counts as a claim when
 its clause states it as done. These do not count, because a false alarm here blocks a good run:
 
-- questions, and anything after a negation (not, n't, no, never, unable, failed to, without ...);
+- questions, and anything after a negation (not, n't, no, never, unable, failed to, without ...) or just before
+  one (`refunded nothing`);
 - what is yet to come or only possible: a future, a modal, a condition, a wish, an instruction, an
   infinitive before the phrase (will, can, would, if, once, please, to, going to ...);
 - what had happened before (already, previously) and what holds in general (`refunds are issued within
@@ -30,6 +31,7 @@ MAX_SEARCHES = 1_000_000
 _CHARS_A_SEARCH = 1_000
 
 MAX_LOOK_BACK_CHARS = 300
+MAX_LOOK_AHEAD_CHARS = 12
 
 _CLAUSE_END = re.compile(
     r"(?<!\n\d)(?<!\n\d\d)[.!?]+(?=[\s\"')\]*_]|\Z)|[\u3002\uff01\uff1f;]|\n\s*\n|\n(?=\s*(?:[-*\u2022]|\d{1,2}[.)])\s)"
@@ -53,6 +55,7 @@ _UNREAL = re.compile(
 _GENERAL = re.compile(r"\b(?:are|get|gets|being)$")
 _OF_THIS_CASE = re.compile(r"\b(?:your|now|both)\b")
 _DETERMINER = re.compile(r"\b(?:the|a|an|any|your|this|that|these|those|each|every|my|our|their|of|for|to)$")
+_NOTHING_NEXT = re.compile(r":? (?:nothing|none|neither|no)\b")
 _NOUN_NEXT = re.compile(r"[ ][^\W\d]")
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'", "\u00a0": " "})
 
@@ -137,7 +140,7 @@ def _claims(clause: str, phrase: str, header: str) -> bool:
     at = clause.find(phrase)
     while at >= 0:
         before = f"{header} {clause[max(0, at - MAX_LOOK_BACK_CHARS) : at]}".strip()
-        if _is_word(clause, at, phrase) and _is_stated(before, phrase, clause[at + len(phrase) :][:2]):
+        if _is_word(clause, at, phrase) and _is_stated(before, phrase, clause[at + len(phrase) :][:MAX_LOOK_AHEAD_CHARS]):
             return True
         at = clause.find(phrase, at + 1)
     return False
@@ -151,7 +154,7 @@ def _is_word(clause: str, at: int, phrase: str) -> bool:
 
 
 def _is_stated(before: str, phrase: str, after: str) -> bool:
-    if _NEGATED.search(before) or _UNREAL.search(before):
+    if _NEGATED.search(before) or _UNREAL.search(before) or _NOTHING_NEXT.match(after):
         return False
     if _GENERAL.search(before) and not _OF_THIS_CASE.search(before):
         return False

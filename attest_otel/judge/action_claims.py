@@ -1,7 +1,7 @@
 """What phrases miss of an answer: sentences, in any words, that claim an action which no call made.
 
 The grading model is asked of each sentence that the deterministic check did not judge already. What
-that check found stays.
+that check found stays; what it only guessed makes way for the model's answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ MAX_ACTION_SENTENCES = 40
 async def read_actions(view: RunView, found: CheckResult | None, asker: Asker) -> CheckResult | None:
     """Ask of the answer's sentences whether they claim an action that no call made; adds to what phrases found."""
     answer = shown_text(view, view.run.final_answer, MAX_ANSWER_CHARS)
-    judged = [f.evidence or "" for f in found.findings] if found is not None else []
+    known = [f for f in found.findings if "guessed" not in f.metadata] if found is not None else []
+    judged = [f.evidence or "" for f in known]
     said = [
         s[:MAX_SENTENCE_CHARS]
         for s in sentences(answer)
@@ -39,7 +40,7 @@ async def read_actions(view: RunView, found: CheckResult | None, asker: Asker) -
     ]
     if len(said) > MAX_ACTION_SENTENCES:
         added.append(_unchecked_action("the answer has more sentences than are asked about", None, "left_out"))
-    findings = _one_for_all_unasked(found.findings if found is not None else [], added)
+    findings = _one_for_all_unasked(known, added)
     score = share_passed(findings)
     return make_result(
         "actions",

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from attest_otel import Attest, CheckResult, Trajectory
 from attest_otel.checks.actions import check
 from attest_otel.checks.claims import MAX_ANSWER_CHARS, MAX_CLAIMS, find_claims, normalise
+from attest_otel.checks.named_actions import words_of
 from attest_otel.checks.repetition import side_effects
+from attest_otel.checks.view import Call, RunView
+from attest_otel.merging import waits_for_model
 from tests.checks.call_runs import LOOKUP, REFUND, call, only, said, view
+from tests.shared import needs_taubench, taubench_runs
 
 TOOL = {**REFUND, "completion_phrases": ["refunded", "refund has been issued"]}
 CANCEL = {"name": "cancel_order", "side_effecting": True, "completion_phrases": ["cancelled", "deleted"]}
@@ -64,6 +69,8 @@ def test_what_is_a_claim(answer: str) -> None:
         "It was already refunded in May.",
         "No refund has been issued.",
         "Nothing was deleted.",
+        "I deleted nothing.",
+        "Refunded: none of them, cancelled no order.",
         "I was unable to have the order cancelled.",
         "The payment failed, nothing refunded.",
         "I have not, as you asked, cancelled it.",
@@ -132,8 +139,9 @@ def test_what_was_not_recorded_is_not_phantom(fields: dict[str, Any]) -> None:
 
 
 def test_nothing_declared_nothing_said() -> None:
-    """Without phrases the check has nothing to look at."""
-    assert graded("Refunded.", tools=[REFUND]) is None
+    """Without phrases and side effects, or without an answer, the check has nothing to look at."""
+    assert graded("Refunded.", tools=[LOOKUP]) is None
+    assert graded(None, tools=[REFUND]) is None
 
 
 @pytest.mark.parametrize("answer", [None, "", "Anything else?"])
@@ -172,3 +180,159 @@ def test_a_thousand_tools_may_share_a_phrase() -> None:
     tools = [{"name": f"t{i}", "side_effecting": True, "completion_phrases": ["all done"]} for i in range(1_000)]
     found = graded("It is all done.", call("t999", "{}", "ok"), tools=tools)
     assert [f.verdict for f in found.findings] == ["performed"]
+
+
+SILENT = (REFUND, {"name": "send_email", "side_effecting": True}, {"name": "cancel_order", "side_effecting": True}, LOOKUP)
+
+
+def guessed(answer: str, *calls: dict[str, Any], **fields: Any) -> list[Any]:
+    """Return what the check says of an answer where no tool declares phrases."""
+    return said(graded(answer, *calls, **{"tools": SILENT, **fields}))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I have refunded you.",
+        "I've just refunded $42.",
+        "Refunded $42.00.",
+        "Your refund has been issued.",
+        "Your order has now been cancelled.",
+        "I cancelled nothing, but I refunded you.",
+        "I looked up the order and refunded you.",
+        "We have successfully sent the mail.",
+        "- Canceled the order\n- Thanks",
+        "\u2705 Refunded $5",
+    ],
+)
+def test_a_claim_in_a_word_of_a_tools_name_is_not_passed_over(answer: str) -> None:
+    """No phrases, no model, no such call: nobody checked the claim, and it goes to a person, never to block."""
+    assert guessed(answer, call("lookup_order")) == [("unchecked", "warn", None)]
+    result = graded(answer, tools=SILENT)
+    assert result.score is None
+    finding = only(result, "unchecked")
+    assert (finding.metadata["checked"], finding.metadata["guessed"] in answer.casefold()) == (False, True)
+    assert Attest({}).evaluate(view(final_answer=answer, tools=SILENT).run, checks=["actions"]).verdict == "review"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "It could not be refunded.",
+        "I will have it refunded.",
+        "Shall I have it cancelled?",
+        "Your order was cancelled by the shop.",
+        "The mug you cancelled is on its way back.",
+        "You have already cancelled it.",
+        "Cancelled orders: none",
+        "The shop has cancelled it.",
+        "I have looked at your order.",
+        "Anything else?",
+    ],
+)
+def test_what_is_no_claim_in_a_guessed_word(answer: str) -> None:
+    """What is not done, what others did, and other words say nothing; the summary says that only names were looked for."""
+    assert guessed(answer, call("lookup_order")) == []
+    result = graded(answer, tools=SILENT)
+    assert result.score is None
+    assert "issue_refund, send_email, cancel_order declared no completion_phrases" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls", "fields"),
+    [
+        ("I have refunded you.", [call()], {}),
+        ("I have refunded you.", [call(output=None)], {}),
+        ("I have refunded you.", [call("refund_payment")], {}),
+        ("I have refunded you.", [call("pay_back")], {"tool_fallbacks": {"issue_refund": ["pay_back"]}}),
+        ("I have refunded you.", [call("bash", output="ok")], {}),
+        (
+            "I have refunded you.",
+            [call("act")],
+            {"tools": [*SILENT, {"name": "act", "side_effecting": True, "repeatable": True}]},
+        ),
+        ("I have refunded you.", [], {"incomplete": ["spans were left out"]}),
+        ("I have refunded you.", [], {"history": side_effects(view(call(), id="run-0"))}),
+        ("I have sent it.", [call("send_sms")], {}),
+        ("Your order has been cancelled.", [call("lookup_order", output='{"status": "CANCELLED"}')], {}),
+        ("I'm sorry that your order has been cancelled.", [], {"task": "Why was it cancelled?"}),
+    ],
+)
+def test_a_guess_stands_back(answer: str, calls: list[dict[str, Any]], fields: dict[str, Any]) -> None:
+    """Where a call may have done it, or the answer may report what it read, a guess says nothing."""
+    assert [f for f in guessed(answer, *calls, **fields) if f[0] == "unchecked"] == []
+
+
+@pytest.mark.parametrize("calls", [[call(output="Error: declined")], [call("lookup_order"), call("send_email")]])
+def test_another_call_or_a_failed_one_is_not_behind_a_guess(calls: list[dict[str, Any]]) -> None:
+    """A call that failed, or of a tool with another word, did not do it."""
+    assert guessed("I have refunded you.", *calls) == [("unchecked", "warn", None)]
+
+
+def test_declared_phrases_grade_and_guesses_do_not_repeat_them() -> None:
+    """A clause that phrases grade is not guessed about, whichever tool declares them."""
+    tools = [TOOL, {"name": "refund_shipping", "side_effecting": True}]
+    assert said(graded("I have refunded you.", tools=tools)) == [("phantom_action", "fail", None)]
+    assert said(graded("I have refunded you.", call(), tools=tools)) == []
+
+
+def test_the_tools_a_summary_names_are_bounded() -> None:
+    """Many silent tools are counted."""
+    tools = [{"name": f"book_{n}", "side_effecting": True} for n in range(3_000)]
+    result = graded("I have booked it.", tools=tools)
+    assert "and 2995 more declared no" in result.summary
+    assert len(only(result, "unchecked").reason) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("issue_refund", ("issued", "refunded")),
+        ("cancelOrder", ("canceled", "cancelled")),
+        ("mcp__mail__send_email", ("sent",)),
+        ("copy_file", ("copied",)),
+        ("pay", ("paid",)),
+        ("get_user", ()),
+        ("lookup_order", ()),
+        ("", ()),
+        ("\u53d6\u6d88", ()),
+        ("x" * 100_000, ("x" * 100 + "ed",)),
+    ],
+)
+def test_words_of_a_name(name: str, words: tuple[str, ...]) -> None:
+    """The verb's past participle; also of the words after a verb that only says that something is done; none for reading."""
+    assert words_of(name) == words
+
+
+def test_a_model_settles_what_was_guessed() -> None:
+    """A guess waits for the model, so that a report without the model's answers does not say it."""
+    finding = only(graded("I have refunded you.", tools=SILENT), "unchecked")
+    assert waits_for_model("actions", finding)
+    assert not waits_for_model("actions", only(graded("Refunded.", call(output=None)), "unchecked"))
+
+
+@needs_taubench
+def test_no_good_real_run_is_guessed_about() -> None:
+    """Real airline runs declare no phrases: none of the 40 is guessed about; without their calls half of those that acted are."""
+    runs = taubench_runs()
+    assert [f for run in runs for f in (check(RunView(run)) or empty()).findings] == []
+    acted = [run for run in runs if any(c.side_effecting and c.succeeded for c in RunView(run).calls)]
+    idle = [
+        run.model_copy(
+            update={"steps": [s for s, c in zip(run.steps, calls_of(run), strict=True) if c is None or not c.side_effecting]}
+        )
+        for run in acted
+    ]
+    found = sum(bool((check(RunView(run)) or empty()).findings) for run in idle)
+    assert (len(acted), found) == (30, 15)
+
+
+def calls_of(run: Trajectory) -> list[Call | None]:
+    """Return the call of each step."""
+    by_step = {c.step: c for c in RunView(run).calls}
+    return [by_step.get(number) for number in range(len(run.steps))]
+
+
+def empty() -> CheckResult:
+    """Return a result that says nothing."""
+    return CheckResult(check="actions", passed=True)

@@ -268,7 +268,10 @@ def test_a_misspelt_tool_is_said_beside_what_broke() -> None:
 @pytest.mark.parametrize("name", ["issue_credit", "refund", "lookup_orders_v2", "send_mail"])
 def test_a_tool_that_a_run_lacks_is_no_misspelling(name: str) -> None:
     """The tools may differ from run to run: a rule about one that nothing resembles is kept."""
-    rules = [{"id": "r", "at_most": {name: 1}}, {"id": "s", "require": f'run.calls.all(c, c.name != "{name}")'}]
+    rules: list[dict[str, Any]] = [
+        {"id": "r", "at_most": {name: 1}},
+        {"id": "s", "require": f'run.calls.all(c, c.name != "{name}")'},
+    ]
     assert said(graded(rules, call()), passing=True) == [("kept", "pass", None)] * 2
 
 
@@ -295,7 +298,7 @@ def test_a_tool_that_was_called_is_no_misspelling() -> None:
 
 def test_globs_and_questions_are_not_compared() -> None:
     """A glob may fit nothing today, and a question is the model's."""
-    rules = [{"id": "g", "at_most": {"isue_*": 1}}, {"id": "a", "tool": "isue_refund", "ask": "Kind?"}]
+    rules: list[dict[str, Any]] = [{"id": "g", "at_most": {"isue_*": 1}}, {"id": "a", "tool": "isue_refund", "ask": "Kind?"}]
     assert said(graded(rules, call()), passing=True) == [("kept", "pass", None), ("unchecked", "warn", None)]
 
 
