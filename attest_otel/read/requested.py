@@ -14,6 +14,7 @@ from attest_otel.gaps import Gap, write_gap
 from attest_otel.read.facts import SpanFacts
 from attest_otel.read.matching import PairedCall
 from attest_otel.read.values import load_list
+from attest_otel.tool_names import akin
 
 MAX_ENTRIES = 101
 
@@ -33,8 +34,9 @@ def gaps_of_requests(facts: Sequence[SpanFacts], calls: Sequence[PairedCall]) ->
             if isinstance(more, int):
                 found.append(write_gap(Gap.REQUESTED_NOT_RUN, f"and {more} further calls"))
             elif isinstance(name, str) and call_id not in known:
-                if nameless[name] > 0:
-                    nameless[name] -= 1
+                same = next((one for one in nameless if akin(one, name)), None)
+                if same is not None:
+                    nameless -= Counter([same])
                 else:
                     found.append(write_gap(Gap.REQUESTED_NOT_RUN, f"{name}, call {call_id}"))
     return found

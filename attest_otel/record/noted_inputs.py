@@ -40,6 +40,11 @@ class Note:
     followed: bool = False
     answered: bool = False
 
+    @property
+    def is_thrown_away(self) -> bool:
+        """Whether it stands in a response that was cut and that the application went on without."""
+        return self.followed and not self.whole and not self.answered
+
 
 def choose(waiting: list[tuple[int, NotedInput]], mixed: bool, matches: Callable[[str], bool] | None) -> tuple[int, NotedInput]:
     """Return the note that a call takes of those waiting under its id and name; `mixed`: an earlier choice was a guess."""

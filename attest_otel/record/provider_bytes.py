@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from attest_otel.record.noted_inputs import Key, Note, NotedInput, accepts, choose
+from attest_otel.tool_names import akin
 
 MAX_STORE_ENTRIES = 1024
 MAX_STORE_BYTES = 8 * 1024 * 1024
@@ -116,7 +117,9 @@ class ProviderBytes:
         for _ in range(MAX_CANDIDATES):
             with self._lock:
                 seqs = list(self._queues.get(key, ()))[:MAX_CANDIDATES]
-                waiting = [(seq, note.noted) for seq in seqs if (note := self._notes.get(seq)) is not None]
+                notes = [(seq, note) for seq in seqs if (note := self._notes.get(seq)) is not None]
+                meant = [(seq, note.noted) for seq, note in notes if not note.is_thrown_away]
+                waiting = meant or [(seq, note.noted) for seq, note in notes]
                 mixed = key in self._mixed
             if not waiting:
                 return None
@@ -135,9 +138,9 @@ class ProviderBytes:
         waiting = self._waiting(name)
         texts = [note for note in waiting if note.noted.text is not None]
         matching = next((note for note in texts if accepts(matches, note.noted.text or "")), None)
-        if matching is None and alone and len(waiting) == 1:
+        if matching is None and alone and len(waiting) == 1 and waiting[0].key[1] == name:
             matching = waiting[0]
-        return None if matching is None else self.take(matching.key[0], name, matches)
+        return None if matching is None else self.take(*matching.key, matches)
 
     @property
     def evicted(self) -> int:
@@ -153,9 +156,11 @@ class ProviderBytes:
         return len(self._notes)
 
     def _waiting(self, name: str) -> list[Note]:
+        """Return the notes of a tool; where there are none, those of a tool whose name differs by a prefix."""
         with self._lock:
             notes = list(self._notes.values())
-        return [note for note in notes if note.key[1] == name][:MAX_CANDIDATES]
+        named = [note for note in notes if note.key[1] == name] or [note for note in notes if akin(note.key[1], name)]
+        return ([note for note in named if not note.is_thrown_away] or named)[:MAX_CANDIDATES]
 
     def _add(self, note: Note) -> int:
         seq = self._next
@@ -198,7 +203,9 @@ class ProviderBytes:
     def _drop_cut_attempts(self, key: Key, before: int) -> None:
         for seq in list(self._queues.get(key, ()))[:MAX_CANDIDATES]:
             note = self._notes.get(seq)
-            if note is not None and seq < before and not note.noted.complete and note.noted.text is not None:
+            if note is None or seq > before:
+                continue
+            if note.is_thrown_away or (not note.noted.complete and note.noted.text is not None):
                 self._remove(seq)
 
 

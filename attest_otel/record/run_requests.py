@@ -29,6 +29,7 @@ from attest_otel.record.noted_inputs import Note, accepts
 from attest_otel.record.provider_bytes import ProviderBytes
 from attest_otel.record.run_context import inside
 from attest_otel.record.tool_requests import AskedCall
+from attest_otel.tool_names import akin
 from attest_otel.trajectory import Tool
 
 if TYPE_CHECKING:
@@ -62,8 +63,9 @@ class RunRequests:
         return noted.text if asked.arguments is None or accepts(asked.matches, noted.text) else None
 
     def took_none(self, asked: AskedCall) -> None:
-        """Remember a call of this run that took no note: it may be one of those that are left."""
-        if asked.call_id is None or not is_known(asked.call_id, asked.name, self.store):
+        """Remember a call of this run that took no note, and may be one of those that wait all the same."""
+        is_another = asked.call_id is not None and is_known(asked.call_id, asked.name, self.store)
+        if not is_another and self.store.waits(asked.name, lambda _: True):
             self._unnoted.append(asked.name)
 
     def ran_agent(self, name: str, task: str | None) -> None:
@@ -110,12 +112,11 @@ def _without(left: list[Note], unnoted: Counter[str], nested: list[tuple[str, st
     """Leave out as many inputs of a tool as calls of it took no note, and those that a nested agent stood for."""
     found: list[Note] = []
     for note in left:
-        name = note.key[1]
         agent = _agent_for(note, nested) if nested else None
         if agent is not None:
             nested.remove(agent)
-        elif unnoted[name] > 0:
-            unnoted[name] -= 1
+        elif (name := next((one for one in unnoted if akin(one, note.key[1])), None)) is not None:
+            unnoted -= Counter([name])
         else:
             found.append(note)
     return found

@@ -53,6 +53,19 @@ def test_a_complete_note_goes_before_an_older_cut_one() -> None:
     assert len(store) == 0
 
 
+def test_an_attempt_that_was_thrown_away_goes_after_a_later_one_of_its_id() -> None:
+    """A whole input of an answer that was cut, and asked for again under the same id: the later text is the call's."""
+    store = ProviderBytes()
+    store.note("a", "f", "1", complete=True)
+    store.sent(())
+    store.settle([store.note("a", "f", "2", complete=True)])
+    assert store.take("a", "f") == NotedInput("2", complete=True)
+    assert len(store) == 0
+    store.note("a", "f", "3", complete=True)
+    store.sent(())
+    assert texts(store) == ["3"]
+
+
 def test_a_cut_note_alone_is_handed_out() -> None:
     """An application that acts on a part still finds what was received."""
     store = ProviderBytes()

@@ -333,6 +333,12 @@ def _forced_and_answered(model: Model, run: AgentRun) -> None:
     model.ask()
 
 
+def _fetched_before(model: Model, run: AgentRun) -> None:
+    dispatcher()("lookup", {"n": 7})
+    model.answer(*model.ask())
+    model.ask()
+
+
 def _failed(model: Model, run: AgentRun) -> None:
     run.final_answer = "q"
     model.ask()
@@ -349,6 +355,7 @@ SAID: list[tuple[Act, tuple[Answer, ...], list[str]]] = [
     (_effect_is_no_answer, (Reply([LOOKUP]),), ONE),
     (_forced_and_answered, (Reply([LOOKUP]), DONE), ONE),
     (_failed, (Reply([LOOKUP]),), ONE),
+    (_fetched_before, (Reply([LOOKUP]), DONE), ONE),
     (_silent, (Reply([ToolUse("lookup", "", "toolu_1")]),), ONE),
 ]
 
@@ -461,6 +468,17 @@ def _rewritten_without_ids(model: Model, run: AgentRun) -> None:
     model.ask()
 
 
+def _renamed(change: Callable[[str], str]) -> Act:
+    def act(model: Model, run: AgentRun) -> None:
+        blocks = model.ask()
+        for block in blocks:
+            dispatcher()(change(block.name), block.input)
+        model.answer(*blocks)
+        model.ask()
+
+    return act
+
+
 def _foreign_spans(*ids: str | None) -> Act:
     def act(model: Model, run: AgentRun) -> None:
         blocks = model.ask()
@@ -482,6 +500,7 @@ def run_tracer(run: AgentRun) -> Any:
 
 
 SERVER_TOOL = RawBlock('{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}')
+PREFIXED = ToolUse("mcp__shop__lookup", '{"n": 1.0}', "toolu_p")
 ASK_AGENT = ToolUse("ask_researcher", '{"question": "Why?"}', "toolu_n")
 TOLD: dict[str, tuple[Act, tuple[Answer, ...]]] = {
     "by hand, same id": (_by_hand("lookup", call_id="toolu_1"), (Reply([LOOKUP]), DONE)),
@@ -508,6 +527,13 @@ TOLD: dict[str, tuple[Act, tuple[Answer, ...]]] = {
     "dispatched in a nested run, no id": (_dispatched_in_nested("name and dict"), (Reply([LOOKUP, OTHER]), DONE)),
     "dispatched in another run": (_dispatched_in_another_run, (Reply([LOOKUP]), DONE)),
     "rewritten, no ids": (_rewritten_without_ids, (Reply([LOOKUP, OTHER]), DONE)),
+    "prefix taken off, no ids": (_renamed(lambda name: name.removeprefix("mcp__shop__")), (Reply([PREFIXED]), DONE)),
+    "prefix put on, no ids": (_renamed(lambda name: f"shop.{name}"), (Reply([LOOKUP, OTHER]), DONE)),
+    "cut and asked again under the same id": (
+        _cut_and_again,
+        (Reply([LOOKUP, "x" * 5000], wire=Wire(cut_after_bytes=3000)), Reply([LOOKUP])),
+    ),
+    "a protocol's span of a prefixed tool": (_foreign_spans(None), (Reply([PREFIXED]), DONE)),
     "recorded by another instrumentation": (_foreign_spans("toolu_1"), (Reply([LOOKUP]), DONE)),
     "recorded by another instrumentation, no id": (_foreign_spans(None), (Reply([LOOKUP]), DONE)),
 }
