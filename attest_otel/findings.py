@@ -74,6 +74,11 @@ def make_model(model: type[_Made], fields: dict[str, Any]) -> _Made:
     return made
 
 
+def changed(made: _Made, **fields: Any) -> _Made:
+    """Return a copy of a model with other values in some of its fields, which aren't validated either."""
+    return make_model(type(made), {**made.__dict__, **fields})
+
+
 @cache
 def _names(model: type[BaseModel]) -> set[str]:
     return set(model.model_fields)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from attest_otel.errors import FieldError
-from attest_otel.findings import DISPOSITION_RANK, CheckResult, Disposition, Finding
+from attest_otel.findings import DISPOSITION_RANK, CheckResult, Disposition, Finding, changed
 from attest_otel.names import listing, slip_of, unknown
 from attest_otel.vocabulary import VERDICTS
 
@@ -116,11 +116,11 @@ class VerdictPolicy(BaseModel):
         if plain and all(map(_plainly_passes, result.findings)):
             return result
         inconclusive = result.check == "faithfulness" and not _claims_checked(result)
-        changed = [
+        disposed = [
             finding if plain and _plainly_passes(finding) else self._dispose(result.check, finding, floor, inconclusive)
             for finding in result.findings
         ]
-        return result.model_copy(update={"findings": changed})
+        return changed(result, findings=disposed)
 
     def _floor(self, result: CheckResult) -> Disposition:
         """Return the least that this result's findings lead to: review where a score or coverage is too low."""
@@ -138,7 +138,7 @@ class VerdictPolicy(BaseModel):
         if not was_checked(finding) and check != "faithfulness":
             rule = strictest([rule, "review"])
         rule = strictest([rule, floor])
-        return finding if finding.disposition == rule else finding.model_copy(update={"disposition": rule})
+        return finding if finding.disposition == rule else changed(finding, disposition=rule)
 
     def _rule(self, check: str, finding: Finding, inconclusive: bool) -> Disposition:
         override = self.dispositions.get(check, {}).get(finding.verdict)
@@ -177,10 +177,10 @@ def _plainly_passes(finding: Finding) -> bool:
 
 def was_checked(finding: Finding) -> bool:
     """Return whether anything looked: `unchecked`, `metadata["checked"]` false and an unread answer say no."""
-    metadata = finding.metadata
-    if finding.verdict == "unchecked" or metadata.get("checked") is False:
+    if finding.verdict == "unchecked":
         return False
-    return metadata.get("recovery") != "unchecked"
+    metadata = finding.metadata
+    return not metadata or (metadata.get("checked") is not False and metadata.get("recovery") != "unchecked")
 
 
 def strictest(dispositions: Iterable[Disposition]) -> Disposition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attest_otel.findings import Finding
+from attest_otel.findings import Finding, changed
 
 
 class Capped:
@@ -30,4 +30,4 @@ class Capped:
         stands_for = self.count - self._limit + 1
         last = self._kept[-1]
         reason = f"{last.reason} This finding stands for {stands_for} of its kind."
-        return [*self._kept[:-1], last.model_copy(update={"reason": reason, "metadata": {**last.metadata, "count": stands_for}})]
+        return [*self._kept[:-1], changed(last, reason=reason, metadata={**last.metadata, "count": stands_for})]

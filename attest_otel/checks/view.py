@@ -164,11 +164,10 @@ class RunView:
     @once
     def tools(self) -> Mapping[str, Tool]:
         """The declared tools by name: the run's own, else the configuration's for a tool the run doesn't declare."""
-        tools = {tool.name: tool for tool in self.agent_config.tools or ()}
-        for tool in self.run.tools or ():
-            declared = tools.get(tool.name)
-            tools[tool.name] = tool if declared is None else _merged(tool, declared)
-        return tools
+        configured = {tool.name: tool for tool in self.agent_config.tools or ()}
+        recorded = {tool.name: tool for tool in self.run.tools or ()}
+        both = {name: _merged(tool, configured[name]) for name, tool in recorded.items() if name in configured}
+        return {**configured, **recorded, **both}
 
     @once
     def allowed_tools(self) -> frozenset[str] | None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from attest_otel.findings import CheckResult, Finding
+from attest_otel.findings import CheckResult, Finding, changed
 from attest_otel.redaction.redactor import FAILED, MAX_DEPTH, REPLACED, Redactor
 from attest_otel.trajectory import Trajectory
 
@@ -150,24 +150,23 @@ def _add_texts(found: dict[str, None], value: Any, depth: int) -> None:
 
 
 def _result(result: CheckResult, redact: Redact) -> CheckResult:
-    return result.model_copy(
-        update={
-            "summary": redact(result.summary),
-            "findings": [_finding(finding, redact) for finding in result.findings],
-            "metadata": _value(result.metadata, redact, 0),
-        }
+    return changed(
+        result,
+        summary=redact(result.summary),
+        findings=[_finding(finding, redact) for finding in result.findings],
+        metadata=_value(result.metadata, redact, 0),
     )
 
 
 def _finding(finding: Finding, redact: Redact) -> Finding:
-    changed: dict[str, Any] = {}
-    for name in ("subject", "reason", "evidence"):
-        text = getattr(finding, name)
-        if text and (shown := redact(text)) != text:
-            changed[name] = shown
+    texts = {
+        name: shown
+        for name in ("subject", "reason", "evidence")
+        if (text := getattr(finding, name)) and (shown := redact(text)) != text
+    }
     if finding.metadata:
-        changed["metadata"] = _value(finding.metadata, redact, 0)
-    return finding.model_copy(update=changed) if changed else finding
+        return changed(finding, **texts, metadata=_value(finding.metadata, redact, 0))
+    return changed(finding, **texts) if texts else finding
 
 
 def _value(value: Any, redact: Redact, depth: int) -> Any:

@@ -65,9 +65,8 @@ class Scan:
 
 def scan_run(view: RunView) -> Scan:
     """Return what every tool output and text artifact of the run carries."""
-    scan = Scan([], [])
-    for item in _texts(view, scan.unread):
-        scan.texts.append(item)
+    unread: list[str] = []
+    scan = Scan(list(_texts(view, unread)), unread)
     if not _surely_clean(scan.texts):
         budget = _Budget()
         for item in scan.texts:
