@@ -23,8 +23,7 @@ MAX_ACTION_SENTENCES = 40
 async def read_actions(view: RunView, found: CheckResult | None, asker: Asker) -> CheckResult | None:
     """Ask of the answer's sentences whether they claim an action that no call made; adds to what phrases found."""
     answer = shown_text(view, view.run.final_answer, MAX_ANSWER_CHARS)
-    known = [f for f in found.findings if "guessed" not in f.metadata] if found is not None else []
-    judged = [f.evidence or "" for f in known]
+    judged = [f.evidence or "" for f in found.findings if "guessed" not in f.metadata] if found is not None else []
     said = [
         s[:MAX_SENTENCE_CHARS]
         for s in sentences(answer)
@@ -40,7 +39,7 @@ async def read_actions(view: RunView, found: CheckResult | None, asker: Asker) -
     ]
     if len(said) > MAX_ACTION_SENTENCES:
         added.append(_unchecked_action("the answer has more sentences than are asked about", None, "left_out"))
-    findings = _one_for_all_unasked(known, added)
+    findings = _one_for_all_unasked(_settled(found, said[:MAX_ACTION_SENTENCES]), added)
     score = share_passed(findings)
     return make_result(
         "actions",
@@ -49,6 +48,16 @@ async def read_actions(view: RunView, found: CheckResult | None, asker: Asker) -
         score=score,
         metadata=versioned(found, ACTIONS),
     )
+
+
+def _settled(found: CheckResult | None, asked: Sequence[str]) -> list[Finding]:
+    """Return what the deterministic check found, without the guesses about sentences that were asked about."""
+
+    def was_asked(finding: Finding) -> bool:
+        clause = finding.evidence or ""
+        return any(clause in sentence or sentence in clause for sentence in asked)
+
+    return [f for f in found.findings if "guessed" not in f.metadata or not was_asked(f)] if found is not None else []
 
 
 def _action(view: RunView, number: int, sentence: str, reply: Reply) -> Finding | None:

@@ -278,7 +278,6 @@ def test_a_tool_that_a_run_lacks_is_no_misspelling(name: str) -> None:
 @pytest.mark.parametrize(
     ("tools", "fields"),
     [
-        ((), {}),
         (({"name": "get_users"}, {"name": "get_user"}), {}),
         (({"name": "get_users"},), {"allowed_tools": ["get_user", "get_users"]}),
         (({"name": "get_users"},), {"tool_fallbacks": {"get_users": ["get_user"]}}),
@@ -287,8 +286,17 @@ def test_a_tool_that_a_run_lacks_is_no_misspelling(name: str) -> None:
     ],
 )
 def test_a_tool_that_anybody_lists_is_no_misspelling(tools: Any, fields: dict[str, Any]) -> None:
-    """Two tools of nearly the same name are told apart by listing them; without declared tools nothing is known."""
+    """Two tools of nearly the same name are told apart by listing them."""
     assert said(graded([{"id": "r", "at_most": {"get_user": 1}}], call("get_users"), tools=tools, **fields)) == []
+
+
+def test_without_declared_tools_the_called_ones_are_compared() -> None:
+    """Spans often lack definitions: what was called and worked is there; what failed may be a name the model made up."""
+    rules = [{"id": "r", "at_most": {"isue_refund": 0}}]
+    assert said(graded(rules, call(), tools=())) == [("unchecked", "warn", None)]
+    assert said(graded(rules, call(**FAILED), tools=())) == []
+    assert said(graded(rules, call("lookup_order"), tools=())) == []
+    assert said(graded(rules, tools=())) == []
 
 
 def test_a_tool_that_was_called_is_no_misspelling() -> None:

@@ -162,6 +162,35 @@ def test_what_phrases_found_is_kept_and_not_asked_again() -> None:
     assert report.verdict == "block"
 
 
+@pytest.mark.parametrize(("reply", "verdicts"), [("no_action", []), ("made", ["performed"]), ("not_made", ["phantom_action"])])
+def test_a_guess_makes_way_for_the_answer(reply: str, verdicts: list[str]) -> None:
+    """What a word of a tool's name made the deterministic check suspect is what the model says it is."""
+    tools = [Tool(name="issue_refund", side_effecting=True)]
+    report, _ = graded(run("I have refunded you."), "actions", {"I have refunded you.": reply}, tools=tools)
+    assert [f.verdict for f in report.findings()] == verdicts
+
+
+def test_a_guess_without_an_answer_stays_unchecked() -> None:
+    """No model, or one that doesn't answer, leaves the claim unchecked, with the sentence."""
+    record = run("I have refunded you.", tools=[{"name": "issue_refund", "side_effecting": True}])
+    for attest in (Attest({}), Attest({}, judge=SilentJudge())):
+        report = attest.evaluate(record, checks=["actions"])
+        assert {f.verdict for f in report.findings()} == {"unchecked"}
+        assert report.findings()[0].metadata["guessed"] == "refunded"
+        assert report.verdict == "review"
+
+
+def test_a_guess_that_was_not_asked_about_stays() -> None:
+    """A sentence that a phrase graded is not asked about: what was guessed of its other half is still open."""
+    tools = [
+        Tool(name="issue_refund", side_effecting=True, completion_phrases=["refunded"]),
+        Tool(name="cancel_order", side_effecting=True),
+    ]
+    record = run("I refunded you; I cancelled the order. The weather is nice.")
+    report, _ = graded(record, "actions", {"The weather is nice.": "no_action"}, tools=tools)
+    assert sorted(f.verdict for f in report.findings()) == ["phantom_action", "unchecked"]
+
+
 def test_one_limit_is_said_once() -> None:
     """A budget that ended before the question is one finding, not one a sentence."""
     report = Attest({}, judge=SilentJudge()).evaluate(run(ANSWER), checks=["actions"])

@@ -1,8 +1,8 @@
 """Rules that name a tool by a name nobody has, and that is nearly the name of one.
 
 `at_most: {isue_refund: 1}` would be kept for ever, whatever `issue_refund` does. Such a rule is `unchecked`
-on runs that declare `issue_refund`, and says which name may be meant; a person looks at it once and mends
-the rule. But the tools of an agent may differ from run to run, and a rule about a tool that this run lacks
+on runs that declare `issue_refund` (or called it, where none is declared), and says which name may be
+meant; a person looks at it once and mends the rule. But the tools of an agent may differ from run to run, and a rule about a tool that this run lacks
 is honestly kept. So only a slip counts (`names.slip_of`: the same words in another spelling, each at most
 one letter off), and no name that is declared, allowed or a fallback, in the run or in the settings of any
 agent, or that was called, is one: who has both `get_user` and `get_users` lists them in `tools`.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from attest_otel.checks.effects import effect_of
 from attest_otel.checks.policy.findings import unjudged
 from attest_otel.checks.view import RunView, once
 from attest_otel.config import AgentConfig
@@ -31,17 +32,23 @@ class Slips:
 
     def of(self, rule: Rule) -> list[Finding]:
         """Return a finding for each name of a rule that is a slip of a declared tool."""
-        declared = self._view.tools
-        if not declared or rule.ask is not None:
+        there = self._there
+        if not there or rule.ask is not None:
             return []
-        missing = dict.fromkeys(name for _, name in tools_named(rule) if name not in declared)
+        missing = dict.fromkeys(name for _, name in tools_named(rule) if name not in there)
         return [found for name in missing if (found := self._slip(rule, name)) is not None]
 
     def _slip(self, rule: Rule, name: str) -> Finding | None:
-        meant = None if name in self._known else slip_of(name, self._view.tools)
+        meant = None if name in self._known else slip_of(name, self._there)
         if meant is None:
             return None
         return unjudged(rule, f"no declared tool is called {shown(name)}; did you mean {shown(meant)}?")
+
+    @once
+    def _there(self) -> Mapping[str, object]:
+        """The declared tools; those that were called and didn't fail where none is declared."""
+        view = self._view
+        return view.tools or dict.fromkeys(call.name for call in view.calls if effect_of(call) != "failed")
 
     @once
     def _known(self) -> frozenset[str]:
