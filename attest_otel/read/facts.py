@@ -119,7 +119,8 @@ class Execution:
 class SpanFacts:
     """All that one span says.
 
-    `name_is_given`: the agent was named, not only its span. `declares_tools`: a tool's span that says, as our
+    `name_is_given`: the agent was named, not only its span. `transcript` is an agent's whole conversation,
+    `history` what a model call's span shows of turns between its inputs and its outputs. `declares_tools`: a tool's span that says, as our
     dispatcher does outside every run of ours, what the tool is registered as.
     """
 
@@ -136,6 +137,7 @@ class SpanFacts:
     inputs: tuple[Message, ...] | None = None
     outputs: tuple[Message, ...] | None = None
     transcript: tuple[Message, ...] | None = None
+    history: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     declares_tools: bool = False
     allowed_tools: list[str] | None = None

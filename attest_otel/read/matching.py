@@ -90,7 +90,7 @@ class _Queue:
         self._begun: list[deque[PairedCall]] = []
 
     def add(self, call: PairedCall) -> None:
-        if self._coming and self._coming[-1][-1].turn is call.turn:
+        if self._coming and _same_span(self._coming[-1][-1], call):
             self._coming[-1].append(call)
         else:
             self._coming.append(deque([call]))
@@ -109,6 +109,11 @@ class _Queue:
                 return call
             self._coming.popleft()
         return None
+
+
+def _same_span(a: PairedCall, b: PairedCall) -> bool:
+    """Return whether one span tells of two calls: nothing but their order says then which came first."""
+    return a.turn is b.turn or (a.turn is not None and b.turn is not None and a.turn.facts.span is b.turn.facts.span)
 
 
 def _start(call: PairedCall) -> int:

@@ -175,7 +175,7 @@ class _Parts:
                 return True
         for name in ("toolResult", "function_response", "functionResponse"):
             if isinstance(part.get(name), Mapping):
-                self._add_result(part[name])
+                self._add_result({**part[name], "response": bare_result(part[name].get("response"))})
                 return True
         return False
 
@@ -191,6 +191,13 @@ class _Parts:
             self.texts.append(text)
         elif isinstance(text, list | Mapping):
             self.texts.extend(filter(None, [text_of_content(text)]))
+
+
+def bare_result(value: Any) -> Any:
+    """Take text out of the object that Google's clients put it into, because a response must be one."""
+    if isinstance(value, Mapping) and value.keys() == {"result"} and isinstance(value["result"], str):
+        return value["result"]
+    return value
 
 
 def _flag(part: Mapping[str, Any], otherwise: bool | None) -> bool | None:

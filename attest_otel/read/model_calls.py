@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from attest_otel import attributes as names
 from attest_otel.read.facts import NEARNESS, Message, Request, SpanFacts
+from attest_otel.read.retold import told_by_agents, told_by_model_call
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.tree import Tree, overlap
 
@@ -51,12 +52,19 @@ def model_calls(facts: Sequence[SpanFacts], tree: Tree) -> list[ModelCall]:
         else:
             kept[twin] = _merged(kept[twin], fact)
         kept_index[fact.span.trace_id, fact.span.span_id] = twin
-    calls: list[ModelCall] = []
-    for fact in kept:
-        requests = [call for message in fact.outputs or () for call in message.calls]
-        owner, nested = owner_of(fact.span, tree, by_id)
-        calls.append(ModelCall(len(calls), fact, owner, nested, requests))
-    return calls
+    told = [turn for fact in kept for turn in told_by_model_call(fact)]
+    retold = told_by_agents(facts, tree)
+    if retold:
+        told = sorted([*told, *retold], key=lambda fact: (fact.span.start_ns, fact.span.span_id))
+    return [_numbered(index, fact, tree, by_id) for index, fact in enumerate(told)]
+
+
+def _numbered(index: int, fact: SpanFacts, tree: Tree, by_id: dict[tuple[str, str], SpanFacts]) -> ModelCall:
+    requests = [call for message in fact.outputs or () for call in message.calls]
+    owner, nested = owner_of(fact.span, tree, by_id)
+    if by_id[fact.span.trace_id, fact.span.span_id].kind == "agent":
+        owner = fact.span.span_id
+    return ModelCall(index, fact, owner, nested, requests)
 
 
 def owner_of(span: SpanRecord, tree: Tree, by_id: dict[tuple[str, str], SpanFacts]) -> tuple[str | None, bool]:

@@ -24,7 +24,7 @@ from attest_otel.read.facts import (
     arguments_from,
 )
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
-from attest_otel.read.messages import read_message
+from attest_otel.read.messages import read_message, read_messages
 from attest_otel.read.outcomes import error_of, result_of
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.values import NOT_JSON, load, load_list, load_object, numbered, text_at, whole_at
@@ -32,6 +32,7 @@ from attest_otel.trajectory import ArgumentsFidelity, Tool
 
 _VERBATIM_SCOPES = frozenset({"openinference.instrumentation.openai", "openinference.instrumentation.openai_agents"})
 _REDACTED = "__REDACTED__"
+_CLIENT_HISTORY = "automatic_function_calling_history"
 _PYTHON_OBJECT = re.compile(r"[A-Z][A-Za-z0-9_]*\([a-z_][a-z0-9_]*=")
 
 
@@ -58,6 +59,7 @@ def read(span: SpanRecord, kind: Kind) -> SpanFacts:
     else:
         facts.task = _task(given)
         facts.answer = _answer(given)
+        facts.transcript = _transcript(given) if kind == "agent" else None
         if "crew_tasks" in given:
             _read_crew(facts, given)
     return facts
@@ -75,8 +77,19 @@ def _read_chat(facts: SpanFacts, given: Mapping[str, Any]) -> None:
     facts.system = "\n".join(systems) or None
     facts.tools = read_definitions(_schemas(given))
     facts.response_id = response_id_of(facts.span)
+    facts.history = _called_by_the_client(facts)
     facts.input_tokens = whole_at(given, "llm.token_count.prompt")
     facts.output_tokens = whole_at(given, "llm.token_count.completion")
+
+
+def _called_by_the_client(facts: SpanFacts) -> tuple[Message, ...]:
+    """Return the turns that Google's client went through by itself before it answered, less what it was given."""
+    value = facts.span.attributes.get("output.value")
+    if not isinstance(value, str) or _CLIENT_HISTORY not in value:
+        return ()
+    history = read_messages(load_object(value).get(_CLIENT_HISTORY), "reserialized")
+    first = next((place for place, message in enumerate(history) if message.role == "assistant" and message.calls), len(history))
+    return history[first:]
 
 
 def _messages(given: Mapping[str, Any], prefix: str, fidelity: ArgumentsFidelity) -> tuple[Message, ...] | None:
@@ -201,6 +214,15 @@ def _task(given: Mapping[str, Any]) -> str | None:
             return texts[-1] if texts else None
         return text_at(found, "task", "input", "question", "query", "prompt")
     return value if found is NOT_JSON and isinstance(value, str) and value != _REDACTED else None
+
+
+def _transcript(given: Mapping[str, Any]) -> tuple[Message, ...] | None:
+    """Return the conversation that CrewAI keeps with what an agent made of its task."""
+    value = given.get("output.value")
+    if not isinstance(value, str) or '"messages"' not in value or '"raw"' not in value:
+        return None
+    listed = load_object(value).get("messages")
+    return read_messages(listed, "reserialized") if isinstance(listed, list) else None
 
 
 def _answer(given: Mapping[str, Any]) -> str | None:

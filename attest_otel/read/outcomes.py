@@ -7,12 +7,13 @@ from typing import Any
 
 from attest_otel import attributes as names
 from attest_otel.read.facts import ToolResult
-from attest_otel.read.messages import read_message
+from attest_otel.read.messages import bare_result, read_message
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.values import NOT_JSON, load, text_at
 from attest_otel.result_fields import mcp_flag
 
 OTHER_ERROR = "_OTHER"
+_GOOGLE_ADK = "gcp.vertex.agent"
 _LLAMA_INDEX_FIELDS = frozenset({"tool_name", "raw_input", "raw_output"})
 NO_RESULT = ToolResult(None)
 
@@ -71,6 +72,8 @@ def _unwrapped(value: Any, scope: str) -> ToolResult | None:
         return _read({"content": value["result"], "is_error": value.get("is_error")})
     if mcp_flag(value) is not None and isinstance(value["content"], list):
         return _read({"content": value})
+    if scope == _GOOGLE_ADK and (bare := bare_result(value)) is not value:
+        return ToolResult(bare)
     return None
 
 

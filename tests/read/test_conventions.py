@@ -128,7 +128,7 @@ def test_google_adk_has_attributes_of_its_own() -> None:
         tool(5, 2, scope="gcp.vertex.agent", tool_name="(merged tools)"),
     )
     (call,) = calls(run)
-    assert (call.id, call.name, call.arguments, call.output) == (None, "refund", {"n": 1}, '{"result": "done"}')
+    assert (call.id, call.name, call.arguments, call.output) == (None, "refund", {"n": 1}, "done")
     assert (run.agent, run.task, run.system_prompt, run.conversation_id) == ("support", "Refund it.", "Be kind.", "s")
     assert [t.name for t in run.tools or ()] == ["refund"]
 
@@ -352,7 +352,7 @@ def test_llama_index_wraps_what_a_tool_returned(content: dict[str, Any], raised:
 
 def test_llama_index_private_steps_are_no_model_calls() -> None:
     """It marks the preparation of a request as a model call: a run is not incomplete because that shows no messages."""
-    messages = {
+    messages: dict[str, Any] = {
         "llm__output_messages__0__message__role": "assistant",
         "llm__output_messages__0__message__content": "Done.",
     }
@@ -366,7 +366,7 @@ def test_llama_index_private_steps_are_no_model_calls() -> None:
 
 def test_a_python_object_is_no_answer() -> None:
     """Where a root's output is the cut spelling of a framework's object, the model's last words are the answer."""
-    messages = {
+    messages: dict[str, Any] = {
         "llm__output_messages__0__message__role": "assistant",
         "llm__output_messages__0__message__content": "Done.",
     }

@@ -1,0 +1,58 @@
+"""Model calls that a span tells of without spans of their own: the transcript of an agent, or of a client that calls tools itself.
+
+CrewAI and pydantic-ai write an agent's whole conversation on its span, Google's client the calls it made
+by itself on the span of its answer. What the model asked for there counts as asked, once: an agent that
+has model calls below it is told by those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from attest_otel.read.facts import Message, SpanFacts
+from attest_otel.read.tree import Tree
+from attest_otel.read.values import MAX_PARTS
+
+
+def told_by_model_call(fact: SpanFacts) -> list[SpanFacts]:
+    """Return the model calls that one span stands for: those of its history first, then its own."""
+    if not fact.history:
+        return [fact]
+    given = fact.inputs or ()
+    earlier = [
+        replace(told, input_tokens=None, output_tokens=None, response_id=None)
+        for told in _turns(fact, (*given, *fact.history), len(given))
+    ]
+    return [*earlier, replace(fact, inputs=(*given, *fact.history))]
+
+
+def told_by_agents(facts: Sequence[SpanFacts], tree: Tree) -> list[SpanFacts]:
+    """Return the model calls that agents' spans tell of, of those agents below which no model call is on record."""
+    telling = {(f.span.trace_id, f.span.span_id): f for f in facts if f.kind == "agent" and _conversation(f)}
+    if not telling:
+        return []
+    for fact in facts:
+        if fact.kind == "chat" or (fact.kind == "agent" and _conversation(fact)):
+            for above in tree.ancestors(fact.span):
+                telling.pop((above.trace_id, above.span_id), None)
+    found: list[SpanFacts] = []
+    for fact in telling.values():
+        bare = replace(fact, kind="chat", input_tokens=None, output_tokens=None)
+        messages = _conversation(fact)
+        found.extend(_turns(bare, messages, 0))
+        if messages[-1].role != "assistant":
+            found.append(replace(bare, inputs=messages, outputs=()))
+    return found
+
+
+def _conversation(fact: SpanFacts) -> tuple[Message, ...]:
+    """Return what an agent's span shows of its talk with the model; nothing where no call is among it."""
+    shown = fact.transcript or (*(fact.inputs or ()), *(fact.outputs or ()))
+    return shown if any(message.calls for message in shown) else ()
+
+
+def _turns(fact: SpanFacts, messages: tuple[Message, ...], start: int) -> list[SpanFacts]:
+    """Return one model call for each thing the model said from `start` on."""
+    said = [place for place, message in enumerate(messages[:MAX_PARTS]) if place >= start and message.role == "assistant"]
+    return [replace(fact, inputs=messages[:place], outputs=(messages[place],)) for place in said]
