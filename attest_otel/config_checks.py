@@ -139,7 +139,7 @@ def _asked_of_verdicts(settings: AttestConfig) -> Iterator[tuple[Location, str, 
     policy = settings.verdict_policy
     for location, check, asked in _policy_rows(policy):
         if asked not in ("pass", None, 0):
-            yield ("verdict_policy", *location), check, f"this asks for something of {check}'s findings"
+            yield ("verdict_policy", *location), check, f"this decides what follows from {check}"
 
 
 def _policy_rows(policy: VerdictPolicy) -> Iterator[tuple[Location, str, object]]:
