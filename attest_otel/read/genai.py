@@ -9,6 +9,7 @@ told by scope; a tool span nobody knows counts as re-serialised, because its tex
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -130,7 +131,14 @@ def _read_own(facts: SpanFacts, given: Mapping[str, Any]) -> None:
 
 
 def _own_tools(given: Mapping[str, Any]) -> tuple[Tool, ...]:
-    return tuple(tool for entry in load_list(given.get(names.TOOLS)) if (tool := _model(Tool, entry)) is not None)
+    text = given.get(names.TOOLS)
+    return _read_own_tools(text) if isinstance(text, str) else ()
+
+
+@lru_cache(maxsize=64)
+def _read_own_tools(text: str) -> tuple[Tool, ...]:
+    """Every run of an agent, and every call outside of one, repeats the same registration."""
+    return tuple(tool for entry in load_list(text) if (tool := _model(Tool, entry)) is not None)
 
 
 def _execution(span: SpanRecord) -> Execution:

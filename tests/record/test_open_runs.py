@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from attest_otel.record import note_stores, open_runs
 from attest_otel.record.agent_run import AgentRun, agent_run
+from attest_otel.record.dispatcher import traced_dispatcher
 from attest_otel.record.provider_bytes import ProviderBytes
 from attest_otel.record.tool_requests import AskedCall
 from tests.live.helpers import WAIT, together
@@ -103,6 +104,16 @@ def test_a_run_that_is_never_ended_is_not_kept() -> None:
     gc.collect()
     assert gone() is None
     assert open_runs._open == {}
+
+
+def test_a_run_that_has_ended_is_kept_by_nothing() -> None:
+    """Neither its context, nor its calls' spans, nor the pipeline hold it or its noted inputs."""
+    with agent_run("a", task="t") as run:
+        traced_dispatcher(lambda name, arguments: "fine")("f", "{}")
+    gone = weakref.ref(run), weakref.ref(run.requests.store)
+    del run
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
 
 
 def test_the_number_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
