@@ -75,8 +75,10 @@ def find_claims(answer: str, phrases: Iterable[str]) -> tuple[list[Claim], bool]
     are looked at, and at most `MAX_SEARCHES` times is a phrase looked for in a thousand characters. The phrases must be as `normalise` returns them.
     """
     read = answer[:MAX_ANSWER_CHARS]
-    text = normalise(read)
     declared = list(phrases)
+    if not declared:
+        return [], len(read) == len(answer)
+    text = normalise(read)
     left = MAX_SEARCHES // _cost(text)
     wanted = [phrase for phrase in declared[:left] if phrase in text]
     is_whole = len(read) == len(answer) and len(declared) <= left
