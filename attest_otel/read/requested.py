@@ -7,7 +7,8 @@ instrumentation recorded, and a call whose result a later message shows, are kno
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from attest_otel import attributes as names
 from attest_otel.gaps import Gap, write_gap
@@ -17,6 +18,8 @@ from attest_otel.read.values import load_list
 from attest_otel.tool_names import akin
 
 MAX_ENTRIES = 101
+MAX_CHARS = 100
+MAX_COUNTED = 10**9
 
 
 def gaps_of_requests(facts: Sequence[SpanFacts], calls: Sequence[PairedCall]) -> list[str]:
@@ -26,20 +29,21 @@ def gaps_of_requests(facts: Sequence[SpanFacts], calls: Sequence[PairedCall]) ->
         return []
     known = {call.request.call_id for call in calls if call.request is not None}
     known |= {call.run.execution.call_id for call in calls if call.run is not None}
-    found: list[str] = []
-    for fact in telling:
-        nameless = _nameless(fact, calls)
-        for entry in load_list(_said(fact))[:MAX_ENTRIES]:
-            name, call_id, more = (entry.get(key) if isinstance(entry, dict) else None for key in ("name", "id", "more"))
-            if isinstance(more, int):
-                found.append(write_gap(Gap.REQUESTED_NOT_RUN, f"and {more} further calls"))
-            elif isinstance(name, str) and call_id not in known:
-                same = next((one for one in nameless if akin(one, name)), None)
-                if same is not None:
-                    nameless -= Counter([same])
-                else:
-                    found.append(write_gap(Gap.REQUESTED_NOT_RUN, f"{name}, call {call_id}"))
-    return found
+    return [text for fact in telling for text in _left_of(fact, known, _nameless(fact, calls))]
+
+
+def _left_of(fact: SpanFacts, known: AbstractSet[str | None], nameless: Counter[str]) -> Iterator[str]:
+    for entry in load_list(_said(fact))[:MAX_ENTRIES]:
+        name, call_id, more = (entry.get(key) if isinstance(entry, dict) else None for key in ("name", "id", "more"))
+        if isinstance(more, int):
+            yield write_gap(Gap.REQUESTED_NOT_RUN, f"and {min(more, MAX_COUNTED)} further calls")
+        if not isinstance(name, str) or not isinstance(call_id, str) or call_id in known:
+            continue
+        same = next((one for one in nameless if akin(one, name)), None)
+        if same is None:
+            yield write_gap(Gap.REQUESTED_NOT_RUN, f"{name[:MAX_CHARS]}, call {call_id[:MAX_CHARS]}")
+        else:
+            nameless -= Counter([same])
 
 
 def _said(fact: SpanFacts) -> object:
