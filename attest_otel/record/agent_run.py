@@ -160,9 +160,9 @@ class AgentRun:
         attributes: dict[str, Any] = {names.OPERATION_NAME: names.INVOKE_AGENT, **shown}
         name = shown[names.AGENT_NAME][:MAX_ID_CHARS]
         self.span = setup.tracer().start_span(f"invoke_agent {name}", kind=SpanKind.INTERNAL, attributes=attributes)
-        self.requests = RunRequests(visible_store())
-        above = current_run()
-        if above is not None and not is_in_tool():
+        in_tool, above = is_in_tool(), current_run()
+        self.requests = RunRequests(None if in_tool else visible_store())
+        if above is not None and not in_tool:
             above.requests.ran_agent(self.name, self.task)
         self._current.callback(enter(self, self.span))
         if self.span.get_span_context().is_valid:

@@ -44,7 +44,8 @@ class RunRequests:
     """The noted inputs of one run, and the calls that took none.
 
     Args:
-        above: the store of the enclosing run, whose calls may be dispatched inside this one.
+        above: the store of the enclosing run, where its calls may be dispatched inside this one: not inside
+            one of its tools, which makes calls of its own.
     """
 
     def __init__(self, above: ProviderBytes | None = None) -> None:

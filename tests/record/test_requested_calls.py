@@ -571,6 +571,23 @@ def test_one_nested_agent_stands_for_one_call(bench: Bench) -> None:
     assert bench.left() == ["ask_researcher, call toolu_m"]
 
 
+def test_an_agent_inside_a_tool_takes_none_of_the_outer_ones_notes(bench: Bench) -> None:
+    """A tool's own agent that makes an equal call of its own leaves the outer run's second call its text."""
+
+    def handler(name: str, arguments: Any) -> str:
+        if arguments.get("n") == 1:
+            with agent_run("inner", task="t"):
+                dispatcher()("lookup", {"n": 2})
+        return "fine"
+
+    with scripted(Reply([LOOKUP, OTHER])) as model, agent_run("a", task="t"):
+        for block in model.ask():
+            traced_dispatcher(handler)(block.name, block.input)
+    steps = [(step.agent, step.tool_call.arguments_raw) for step in bench.run().steps if step.tool_call is not None]
+    assert steps == [(None, LOOKUP.input_text), (["inner"], None), (None, OTHER.input_text)]
+    assert bench.left() == []
+
+
 def test_a_plain_client_claims_nothing(bench: Bench) -> None:
     """Where nobody heard what the model asked for, nothing is said of it."""
     with (
