@@ -43,7 +43,8 @@ def is_suspicious(results: Iterable[CheckResult]) -> bool:
 def _keep_failures(before: CheckResult, after: CheckResult) -> CheckResult:
     """Return the model's result with every deterministic failure it left out, and all else where it could not look."""
     known = {finding.id for finding in after.findings}
-    could_not_look = bool(after.findings) and all(
+    found_nothing = not after.findings and "prompt_versions" in after.metadata  # it asked, and the answers leave nothing to say
+    could_not_look = not found_nothing and all(
         finding.metadata.get("checked") is False and finding.subject is None for finding in after.findings
     )
     lost = [
