@@ -17,6 +17,7 @@ _PLAIN_BITS = 996
 _PLAIN_INTEGER = 10**18
 _PLAIN_DEPTH = 8
 _PLAIN_DIGITS = 300
+_PLAIN = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _CHARS_A_PART = 256
 _EXACT_FLOAT = 2.0**53
 _TOO_MANY = "<too many values to compare>"
@@ -95,7 +96,7 @@ def canonical(value: Any) -> str:
     Equal values have equal texts: `4200`, `4200.0` and `4.2e3` share one, and so do `true` and `1`.
     """
     if type(value) is dict and _is_plain(value, _PLAIN_DEPTH):
-        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return _PLAIN.encode(value)
     parts: list[str] = []
     for part in _canonical_parts(value):
         parts.append(part)

@@ -107,4 +107,7 @@ def _from_text(output: str, *, returns_nothing: bool) -> Outcome:
         return _RETURNS_NOTHING if returns_nothing else _EMPTY
     if text.startswith(_TEXT_STARTS):
         return _STARTS
-    return next((outcome for mark, outcome in _CONTAINS.items() if mark in text), _FINE)
+    for mark, outcome in _CONTAINS.items():
+        if mark in text:
+            return outcome
+    return _FINE

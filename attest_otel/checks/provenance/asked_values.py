@@ -106,7 +106,7 @@ def _is_own_wording(name: str) -> bool:
 
 
 def _asked(path: str, name: str, value: Any) -> Asked | None:
-    if isinstance(value, int | float | Decimal):
+    if not isinstance(value, str) and isinstance(value, int | float | Decimal):
         is_held = isinstance(value, int) or math.isfinite(value)
         return Asked(path, value, "number", ()) if is_held and not -SMALL_NUMBER <= value <= SMALL_NUMBER else None
     text = str(value).strip()
