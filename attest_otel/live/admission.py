@@ -28,8 +28,8 @@ _MARKS = (names.OPERATION_NAME, "openinference.span.kind", "traceloop.span.kind"
 class Admission:
     """Remembers the traces that were turned away.
 
-    `traces` says of each whether its run was counted; while it is empty, hooks needn't ask. Every
-    change is one step under the interpreter's lock.
+    `traces` says of each whether its run was counted; while it is empty, hooks needn't ask. `cut_short`
+    are those of which a part was taken before. Every change is one step under the interpreter's lock.
     """
 
     def __init__(self, on_lost: Callable[[int], None]) -> None:
@@ -37,6 +37,7 @@ class Admission:
         self.dropped_spans = Counter()
         self._on_lost = on_lost
         self.traces: dict[int, bool] = {}
+        self.cut_short: dict[int, None] = {}
 
     def close(self) -> None:
         """Turn everything away from here on, uncounted."""
@@ -70,6 +71,10 @@ class Admission:
         """Whether everything is turned away."""
         return CLOSED in self.traces
 
+    def left_out(self, trace_id: int) -> bool:
+        """Return whether a trace was turned away from its start on."""
+        return trace_id in self.traces and trace_id not in self.cut_short
+
     def start(self, span: ReadableSpan, log: deque[Any]) -> bool:
         """Return whether a span that starts is taken."""
         context, parent = span.context, span.parent
@@ -100,7 +105,10 @@ class Admission:
     def _turn_away(self, trace_id: int, *, is_root: bool) -> None:
         self.traces[trace_id] = not is_root
         if not is_root:
+            self.cut_short[trace_id] = None
             self._on_lost(trace_id)
+        while len(self.cut_short) > MAX_TRACES:
+            self.cut_short.pop(next(iter(self.cut_short.copy())), None)
         while len(self.traces) > MAX_TRACES:
             self.traces.pop(next(key for key in self.traces.copy() if key >= 0), None)
 

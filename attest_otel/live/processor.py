@@ -32,7 +32,7 @@ from attest_otel.live.grading import ModelChecks
 from attest_otel.live.health import Health, HealthMetrics
 from attest_otel.live.order import put_first
 from attest_otel.live.pipeline import Pipeline
-from attest_otel.live.quiet import is_own
+from attest_otel.quiet import is_own
 from attest_otel.live.runs import span_key
 from attest_otel.live.waiting import ReportWaiter
 from attest_otel.live.worker import Ended
@@ -153,8 +153,12 @@ class AttestSpanProcessor(SpanProcessor):
     def report_waiter(self, trace_id: int, span_id: int) -> ReportWaiter | None:
         """Return a waiter for the report of the run with this root span, or None when the run is not held here."""
         try:
-            waiter = None if self._closed else self._pipeline.waiter((trace_id << 64) | span_id)
-            return _refused(TURNED_AWAY) if waiter is None and trace_id in self._turned_away else waiter
+            key = (trace_id << 64) | span_id
+            if self._closed:
+                return None
+            if self._admission.left_out(trace_id) and not self._pipeline.buffer.knows(key):
+                return _refused(TURNED_AWAY)
+            return self._pipeline.waiter(key)
         except Exception as error:  # noqa: BLE001
             self._faults.say("report_waiter", "a report could not be waited for", error)
             return None

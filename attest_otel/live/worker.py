@@ -2,7 +2,8 @@
 
 Lazily started, once a process; a fork's child starts with nothing of its parent's. It sleeps until a
 hook wakes it or a timer is due, and never runs foreign code: checks and sinks run in a lane of their
-own. A worker that dies is started again by the next span.
+own. A worker that dies is started again by the next span. A signal handler may raise at any point of a
+thread that starts one, so a worker takes its place itself, and one that finds it taken ends.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Worker:
         self._faults = faults
         self._clock = clock
         self._bell: SimpleQueue[None] = SimpleQueue()
-        self._starting = threading.Lock()
+        self._place = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
         self._pace = Pace()
@@ -77,14 +78,14 @@ class Worker:
 
     def wake(self) -> None:
         """See that the worker reads the log; never waits for it, safe in signal handlers."""
-        self.idle = False
-        self._bell.put(None)
-        if self._thread is None and not self._stopped and self._starting.acquire(blocking=False):
-            try:
-                if self._thread is None:
-                    self._start()
-            finally:
-                self._starting.release()
+        try:
+            self.idle = False
+            self._bell.put(None)
+            if not self._place.locked() and not self._stopped:
+                self._start()
+        except BaseException:
+            self.idle = True  # whoever comes next tries again
+            raise
 
     def may_hold(self, key: int) -> bool:
         """Return whether the log can hold the start of a span that is not taken in yet; a long log isn't searched, and can."""
@@ -111,15 +112,14 @@ class Worker:
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="attest-worker", daemon=True)
-        self._thread = thread
-        try:
-            thread.start()
-        except BaseException:
-            self._thread = None
-            self.idle = True
-            raise
+        thread.start()
+        if self._thread is None:
+            self._thread = thread
 
     def _run(self) -> None:
+        if not self._place.acquire(blocking=False):
+            return
+        self._thread = threading.current_thread()
         clean = False
         try:
             while not self._stopped:
@@ -130,6 +130,7 @@ class Worker:
         finally:
             self._thread = None
             self.idle = not clean
+            self._place.release()
         if self.log and not clean:
             self.wake()  # who wrote it saw a worker at work, and woke nobody
 

@@ -62,7 +62,7 @@ def test_locks_held_at_the_fork_do_not_hang_the_child() -> None:
         pipeline.run()
         assert pipeline.processor.drain(WAIT)
         inner = pipeline.processor._pipeline
-        with pipeline.processor._closing, inner._waiters._lock, inner.worker._starting:
+        with pipeline.processor._closing, inner._waiters._lock:  # a worker that runs holds its place
 
             def child() -> None:
                 root = pipeline.run()
