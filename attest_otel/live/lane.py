@@ -20,7 +20,7 @@ from typing import Any
 
 from attest_otel.live.faults import Counter, FaultLog
 from attest_otel.live.pace import Pace
-from attest_otel.live.quiet import quiet
+from attest_otel.quiet import quiet
 
 WATCH_SECONDS = 0.1
 AT_EXIT_SECONDS = 1.0

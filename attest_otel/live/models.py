@@ -19,7 +19,7 @@ from attest_otel.findings import CheckResult
 from attest_otel.live.faults import Counter, FaultLog
 from attest_otel.live.grading import Graded
 from attest_otel.live.judging import AskModel
-from attest_otel.live.quiet import quiet
+from attest_otel.quiet import quiet
 
 CLOSE_SECONDS = 1.0
 

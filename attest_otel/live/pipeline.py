@@ -20,10 +20,10 @@ from attest_otel.live.health import DROP_REASONS, Health
 from attest_otel.live.judging import model_checks_of, names_unchecked
 from attest_otel.live.lane import Lane, Work
 from attest_otel.live.models import model_loop
-from attest_otel.live.quiet import QUIET_TRACE
 from attest_otel.live.runs import Job, State
 from attest_otel.live.waiting import ReportWaiter, Waiters
 from attest_otel.live.worker import Worker
+from attest_otel.quiet import QUIET_TRACE
 from attest_otel.report import Report
 
 MAX_ANSWERS = 16

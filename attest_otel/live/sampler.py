@@ -13,7 +13,7 @@ from opentelemetry.trace import Link, SpanKind, TraceState
 from opentelemetry.util.types import Attributes
 
 from attest_otel.export.unsampled import asks_to_keep
-from attest_otel.live.quiet import QUIET_TRACE
+from attest_otel.quiet import QUIET_TRACE
 
 
 class AttestSampler(Sampler):

@@ -121,7 +121,7 @@ def test_the_lane_leaves_its_context_as_it_was() -> None:
     """Foreign code runs in a quiet context and the test's own is untouched."""
     from opentelemetry import trace
 
-    from attest_otel.live.quiet import QUIET_TRACE
+    from attest_otel.quiet import QUIET_TRACE
 
     lane, outcomes, done = Lane("test", FaultLog()), list[Outcome](), threading.Event()
     where: Callable[[], int] = lambda: trace.get_current_span().get_span_context().trace_id  # noqa: E731

@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace.sampling import (
 from opentelemetry.trace import Link, SpanKind, TraceState
 from opentelemetry.util.types import Attributes
 
-from attest_otel.live.quiet import QUIET_TRACE
 from attest_otel.live.sampler import AttestSampler
+from attest_otel.quiet import QUIET_TRACE
 
 
 class Telling(Sampler):
