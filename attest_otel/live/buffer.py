@@ -16,6 +16,7 @@ from attest_otel import attributes as names
 from attest_otel.config import AttestConfig
 from attest_otel.live.deciding import Decider
 from attest_otel.live.faults import Counts
+from attest_otel.live.hops import Hops
 from attest_otel.live.own_spans import OwnSpans, has_our_shape
 from attest_otel.live.runs import Node, Run, State, join_keys, span_key, subtree
 from attest_otel.live.sizes import cut_record, cut_text, record_size, span_within, text_size
@@ -49,6 +50,7 @@ class Buffer:
         self.last_big: float | None = None
         self.counts = Counts("late", "unknown", "duplicate", "left_out", "revised")
         self.runs = Decider(config.limits, self._index, self.counts)
+        self._hops = Hops(self.runs)
 
     def knows(self, key: int) -> bool:
         """Return whether a span belongs to a run that is open or remembered; may be asked from any thread."""
@@ -263,6 +265,8 @@ class Buffer:
                 self._agents.setdefault(None, False)
         if kind != "other":
             self.runs.note_joins(run, join_keys(node.records[-1]))
+        if kind == "chat":
+            self._hops.chat_ended(run, node.records[-1])
         if node.key == run.root_key:
             run.ended_at = now
         root = run.nodes.get(run.root_key)

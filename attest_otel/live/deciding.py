@@ -31,6 +31,11 @@ class Decider:
         self._fragments: dict[int, Run] = {}
         self._ready: list[Job] = []
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether a run is open that is more than a fragment."""
+        return len(self.open) > len(self._fragments)
+
     def take_ready(self) -> list[Job]:
         """Return the runs to grade, once, in the order they were decided."""
         ready, self._ready = self._ready, []

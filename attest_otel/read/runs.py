@@ -154,7 +154,7 @@ class _ModelCalls:
     """The model calls with content of all runs, by start, and the runs they belong to."""
 
     def __init__(self, runs: list[_Group], kinds: dict[Key, Kind]) -> None:
-        calls = [(s, run) for run in runs for s in run.members if kinds[_key(s)] == "chat" and _has_content(s)]
+        calls = [(s, run) for run in runs for s in run.members if kinds[_key(s)] == "chat" and has_content(s)]
         calls.sort(key=lambda pair: (pair[0].start_ns, pair[0].span_id))
         self._calls = calls
         self._starts = [call.start_ns for call, _ in calls]
@@ -163,7 +163,7 @@ class _ModelCalls:
     def around(self, members: list[SpanRecord]) -> _Group | None:
         """Return the run whose model call this one span without content is a hop of, if there is just one."""
         span = members[0]
-        if len(members) != 1 or self._kinds[_key(span)] != "chat" or _has_content(span):
+        if len(members) != 1 or self._kinds[_key(span)] != "chat" or has_content(span):
             return None
         end = bisect_right(self._starts, span.start_ns)
         near = self._calls[max(0, end - _LOOKED_AT) : end]
@@ -171,7 +171,8 @@ class _ModelCalls:
         return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _has_content(span: SpanRecord) -> bool:
+def has_content(span: SpanRecord) -> bool:
+    """Return whether a model call shows what was said in it."""
     return any(name in span.attributes for name in _CONTENT) or any(event.name.startswith("gen_ai.") for event in span.events)
 
 

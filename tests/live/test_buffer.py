@@ -416,3 +416,49 @@ def test_the_memory_of_decided_runs_is_bounded() -> None:
         bench.jobs()
     assert len(bench.buffer.runs.memory._runs) == 10
     assert len(bench.buffer._index) <= 10
+
+
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+SAID = {"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]'}
+
+
+def test_the_sdks_own_view_of_a_model_call_joins_the_run_of_the_call() -> None:
+    """A span without content in a trace of its own, inside a model call of a run, is no run: two views are one call."""
+    bench = Bench()
+    root = bench.start("invoke_agent a", **AGENT)
+    outer = bench.start("chat", root, **CHAT, **SAID)
+    bench.start_as("com.sdk", "create", None, **CHAT).end()
+    outer.end()
+    bench.pass_time(1.0)
+    assert bench.jobs() == []
+    root.end()
+    (job,) = bench.jobs()
+    assert (len(job.records), job.incomplete) == (3, ())
+    bench.pass_time(99.0)
+    assert bench.jobs() == []
+
+
+def test_a_silent_model_call_inside_two_runs_is_nobodys() -> None:
+    """Where two runs at once made a model call around it nobody can tell whose it is: it is graded alone."""
+    bench = Bench()
+    roots = [bench.start("invoke_agent a", **AGENT) for _ in range(2)]
+    outers = [bench.start("chat", root, **CHAT, **SAID) for root in roots]
+    bench.start_as("com.sdk", "create", None, **CHAT).end()
+    for span in [*outers, *roots]:
+        span.end()
+    bench.pass_time(99.0)
+    assert sorted(len(job.records) for job in bench.jobs()) == [1, 2, 2]
+
+
+def test_a_silent_model_call_around_which_there_is_none_is_graded_alone() -> None:
+    """It waits for a run as any fragment does, and no longer; where no run is open it doesn't wait at all."""
+    bench = Bench()
+    bench.start_as("com.sdk", "create", None, **CHAT).end()
+    assert len(bench.jobs()) == 1
+    root = bench.start("invoke_agent a", **AGENT)
+    bench.start_as("com.sdk", "create", None, **CHAT).end()
+    assert bench.jobs() == []
+    bench.pass_time(99.0)
+    assert len(bench.jobs()) == 1
+    root.end()
+    assert [len(job.records) for job in bench.jobs()] == [1]
