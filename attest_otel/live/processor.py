@@ -32,10 +32,10 @@ from attest_otel.live.grading import ModelChecks
 from attest_otel.live.health import Health, HealthMetrics
 from attest_otel.live.order import put_first
 from attest_otel.live.pipeline import Pipeline
-from attest_otel.quiet import is_own
 from attest_otel.live.runs import span_key
 from attest_otel.live.waiting import ReportWaiter
 from attest_otel.live.worker import Ended
+from attest_otel.quiet import is_own
 from attest_otel.record import settings
 from attest_otel.redaction import Hook
 
