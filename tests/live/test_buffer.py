@@ -418,8 +418,8 @@ def test_the_memory_of_decided_runs_is_bounded() -> None:
     assert len(bench.buffer._index) <= 10
 
 
-CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
-SAID = {"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]'}
+CHAT: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+SAID: dict[str, Any] = {"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]'}
 
 
 def test_the_sdks_own_view_of_a_model_call_joins_the_run_of_the_call() -> None:
