@@ -1,4 +1,7 @@
-"""Findings as log events on the evaluated span's context: the newer form of `gen_ai.evaluation.result`."""
+"""Findings as log events on the evaluated span's context: the newer form of `gen_ai.evaluation.result`.
+
+A log event stands alone, so it also carries the verdict of its run and the score of its check.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ from collections.abc import Callable
 from opentelemetry._logs import LoggerProvider, LogRecord, SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, set_span_in_context
+from opentelemetry.util.types import AttributeValue
 
 from attest_otel import attributes as names
 from attest_otel.config import Limits
 from attest_otel.export.evaluated import Evaluated
 from attest_otel.export.events import event_attributes, worst_first
 from attest_otel.redaction import Redactor
-from attest_otel.report import package_version
+from attest_otel.report import Report, package_version
 
 _SEVERITY = {"pass": SeverityNumber.INFO, "review": SeverityNumber.WARN, "block": SeverityNumber.ERROR}
 
@@ -43,7 +47,7 @@ class EvaluationLogs:
             context = set_span_in_context(NonRecordingSpan(evaluated.root), context)
         for item in found[: self._limits.max_findings]:
             attributes = event_attributes(item, self._redactor, self._limits)
-            attributes[names.VERDICT] = evaluated.report.verdict
+            attributes |= _of_report(evaluated.report, item.result.check)
             self._logger.emit(
                 LogRecord(
                     timestamp=self._clock_ns(),
@@ -57,3 +61,8 @@ class EvaluationLogs:
     def force_flush(self, timeout_millis: int) -> bool:
         """Do nothing: the logger provider's own processors flush records."""
         return True
+
+
+def _of_report(report: Report, check: str) -> dict[str, AttributeValue]:
+    score = report.scores.get(check)
+    return {names.VERDICT: report.verdict, **({} if score is None else {names.SCORE_PREFIX + check: score})}

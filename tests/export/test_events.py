@@ -1,0 +1,85 @@
+"""One event a finding, whose score is the finding's; the score of a check has a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from attest_otel.config import Limits, RedactionConfig
+from attest_otel.export.evaluated import Evaluated
+from attest_otel.export.logs import EvaluationLogs
+from attest_otel.export.spans import EvaluationSpans
+from attest_otel.findings import Severity, make_finding, make_result
+from attest_otel.redaction import Redactor
+from attest_otel.report import Report
+from attest_otel.trajectory import Trajectory
+
+NAME, LABEL, VALUE = "gen_ai.evaluation.name", "gen_ai.evaluation.score.label", "gen_ai.evaluation.score.value"
+FOUND: list[tuple[Severity, str]] = [("pass", "correct"), ("fail", "disallowed_tool"), ("pass", "correct"), ("warn", "unchecked")]
+RESULT = make_result(
+    "tool_use", [make_finding("tool_use", severity, verdict, "why", step=n) for n, (severity, verdict) in enumerate(FOUND)], "", score=0.5
+)  # fmt: skip
+UNSCORED = make_result("injection", [make_finding("injection", "pass", "clean", "why")], "")
+EVALUATED = Evaluated(Trajectory(agent="a"), Report(agent="a", results=[RESULT, UNSCORED]))
+REDACTOR = Redactor(RedactionConfig())
+
+
+def span_events(evaluated: Evaluated = EVALUATED) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return what the events of the evaluation span say, and what the span says."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    EvaluationSpans(provider, Limits(), REDACTOR).emit(evaluated)
+    (span,) = exporter.get_finished_spans()
+    return [dict(event.attributes or {}) for event in span.events], dict(span.attributes or {})
+
+
+def log_events(evaluated: Evaluated = EVALUATED) -> list[dict[str, Any]]:
+    """Return what the log events say."""
+    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
+    provider = LoggerProvider(shutdown_on_exit=False)
+    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    EvaluationLogs(provider, Limits(), REDACTOR).emit(evaluated)
+    provider.shutdown()
+    return [dict(found.log_record.attributes or {}) for found in exporter.get_finished_logs()]
+
+
+@pytest.mark.parametrize("events", [lambda: span_events()[0], log_events], ids=["span", "logs"])
+def test_the_score_of_an_event_is_its_findings(events: Callable[[], list[dict[str, Any]]]) -> None:
+    """Label and score of one event speak of one finding: 1 for a pass, 0 for a fail, none for what is neither."""
+    assert [(event[NAME], event[LABEL], event.get(VALUE)) for event in events()] == [
+        ("tool_use", "disallowed_tool", 0.0),
+        ("tool_use", "unchecked", None),
+        ("tool_use", "correct", 1.0),
+        ("tool_use", "correct", 1.0),
+        ("injection", "clean", 1.0),
+    ]
+
+
+def test_the_score_of_a_check_is_on_the_span_under_its_own_name() -> None:
+    """`attest.score.<check>` is the check's, and stands on no event of the span."""
+    events, span = span_events()
+    assert span["attest.score.tool_use"] == 0.5
+    assert "attest.score.injection" not in span
+    assert not any(name.startswith("attest.score.") for event in events for name in event)
+
+
+def test_a_log_event_carries_the_score_of_its_check_beside_its_own() -> None:
+    """It stands alone: the check's score and the run's verdict are in it, each under its own name; no score, no attribute."""
+    assert [(event["attest.verdict"], event.get("attest.score.tool_use")) for event in log_events()] == [
+        *[("block", 0.5)] * 4,
+        ("block", None),
+    ]
+
+
+def test_a_score_that_was_sent_is_still_said_on_what_comes_later() -> None:
+    """A check whose score went out with its first findings says it on the later ones too, as the score is by then."""
+    later = Evaluated(EVALUATED.run, EVALUATED.report, sent=frozenset({RESULT.findings[0].id}), scored=frozenset({"tool_use"}))
+    assert [event.get("attest.score.tool_use") for event in log_events(later)] == [0.5, 0.5, 0.5, None]
