@@ -13,7 +13,7 @@ from opentelemetry.context import Context
 from attest_otel.record import open_runs
 from attest_otel.record.agent_content import tools_text
 from attest_otel.record.capture_limits import log_fault_once, log_outside_once
-from attest_otel.record.note_stores import take, visible_store
+from attest_otel.record.note_stores import is_known, take, visible_store
 from attest_otel.record.noted_inputs import NotedInput
 from attest_otel.record.run_context import current_run, inside
 from attest_otel.record.tool_requests import AskedCall, RequestReader, complete
@@ -102,8 +102,9 @@ def _noted(asked: AskedCall, run: AgentRun | None) -> NotedInput | None:
     is_text = isinstance(asked.arguments, str)
     noted = take(asked.call_id, asked.name, asked.matches, own, alone=not is_text)
     if noted is None and run is not None:
-        other = open_runs.find(asked, surely=True) if asked.call_id is not None else None
-        if other is not None and other is not run:
+        own_id = asked.call_id is None or is_known(asked.call_id, asked.name, run.requests.store)
+        other = None if own_id else open_runs.find(asked, surely=True)
+        if other is not None:
             return take(asked.call_id, asked.name, asked.matches, other.requests.store, alone=False)
         run.requests.took_none(asked)
     return noted

@@ -27,11 +27,20 @@ _numbers = itertools.count()
 
 
 def opened(run: AgentRun) -> Callable[[], None]:
-    """Let calls find a run; return what closes it. Over `MAX_OPEN_RUNS` a run is not found."""
+    """Let calls find a run once something is noted in it; return what closes it. Over `MAX_OPEN_RUNS` it is not found."""
     number = next(_numbers)
-    if len(_open) < MAX_OPEN_RUNS:
-        _open[number] = weakref.ref(run, lambda _: _close(number))
-    return lambda: _close(number)
+    held, store = weakref.ref(run, lambda _: _forget(number)), run.requests.store
+
+    def heard() -> None:
+        if len(_open) < MAX_OPEN_RUNS:
+            _open[number] = held
+
+    def close() -> None:
+        store.on_first_note = None
+        _forget(number)
+
+    store.on_first_note = heard
+    return close
 
 
 def find(asked: AskedCall, *, surely: bool) -> AgentRun | None:
@@ -73,7 +82,7 @@ def _runs() -> list[AgentRun]:
     return [run for ref in list(_open.values()) if (run := ref()) is not None]
 
 
-def _close(number: int) -> None:
+def _forget(number: int) -> None:
     _open.pop(number, None)
 
 

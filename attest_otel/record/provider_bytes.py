@@ -33,6 +33,9 @@ class ProviderBytes:
         max_entries: how many notes may wait.
         max_bytes: how much memory their texts, ids and names may hold, in bytes.
         above: the store of the enclosing run.
+
+    Attributes:
+        on_first_note: called once, without the lock, when the first note comes; None for nobody.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class ProviderBytes:
         above: ProviderBytes | None = None,
     ) -> None:
         self.above = above
+        self.on_first_note: Callable[[], object] | None = None
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._notes: OrderedDict[int, Note] = OrderedDict()
@@ -71,6 +75,9 @@ class ProviderBytes:
             while self._notes and (len(self._notes) > self._max_entries or self._bytes > self._max_bytes):
                 self._forget(*self._notes.popitem(last=False))
                 self._evicted += 1
+        first, self.on_first_note = self.on_first_note, None
+        if first is not None:
+            first()
         return seq
 
     def settle(self, numbers: Iterable[int], *, forced: bool = False) -> None:

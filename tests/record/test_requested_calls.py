@@ -276,8 +276,8 @@ def test_what_a_joined_tool_does_is_inside_the_run(bench: Bench) -> None:
     with scripted(Reply([LOOKUP])) as model, agent_run("a", task="t"):
         (block,) = model.ask()
         elsewhere(lambda: traced_dispatcher(handler)(block))
-    assert len(bench.runs) == 1
     assert [step.agent for step in bench.run().steps] == [None, ["inner"]]
+    assert len(bench.runs) == 1
 
 
 def test_a_run_that_has_ended_is_joined_no_more(bench: Bench) -> None:
