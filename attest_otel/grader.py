@@ -66,6 +66,9 @@ class Attest:
         self.redactor = Redactor(self.config.redaction)
         self.policy = verdict_policy or self.config.verdict_policy
         self.judges = Judges(judge, self.config.judge)
+        if not self.default_checks():
+            asked = ", ".join(self.config.checks or ())
+            raise ConfigError(f"checks: {asked} needs a grading model, so nothing would be graded: describe one under judge")
         self.extract_artifacts = extract_artifacts
         self.allow_paths = allow_paths
         self._hashes: dict[tuple[str | None, bool], str] = {}

@@ -75,6 +75,14 @@ def test_config_names_the_checks_that_run() -> None:
     assert Attest({"checks": ["coverage", "tool_use", "role"]}).default_checks() == ("tool_use", "coverage")
 
 
+def test_checks_that_all_need_a_model_need_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a model nothing would be graded and every run would pass; the agent's own key in the environment is no model."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    with pytest.raises(ConfigError, match="checks: role, faithfulness needs a grading model, so nothing would be graded"):
+        Attest({"checks": ["role", "faithfulness"]})
+    assert Attest({"checks": ["role"], "judge": {}}).default_checks() == ("role",)
+
+
 def test_policy_argument_takes_the_place_of_the_settings() -> None:
     """A policy given to the grader wins over the configuration's, and is in the report's hash."""
     run = run_of(allowed_tools=[])
