@@ -130,7 +130,7 @@ def merge_steered(found: Sequence[CheckResult], known: CheckResult | None, steer
     reason = "Text of the run made the grading model answer a control question wrong that it answers right without that text."
     metadata = {
         "questions": sorted(set(steered)),
-        "effect": {"kind": "grading_model", "step": None, "token": None},
+        "effect": {"kind": "grading_model", "step": None, "words": None},
     }
     finding = make_finding("injection", "fail", "compromised", reason, subject="grading model", metadata=metadata)
     findings = [*(before.findings if before is not None else ()), finding]

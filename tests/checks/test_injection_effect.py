@@ -267,4 +267,4 @@ def test_a_parallel_sibling_is_not_later(turns: tuple[int, int], verdict: str) -
 def test_the_effect_is_named() -> None:
     """The finding says which step carried which words."""
     found = verdict_of(OBEYED["mail to an address"])
-    assert found.metadata["effect"] == {"kind": "tool_call", "step": 1, "token": "evil@bad.example"}
+    assert found.metadata["effect"] == {"kind": "tool_call", "step": 1, "words": "evil@bad.example"}

@@ -73,7 +73,7 @@ def _grade(item: Scanned, number: int, effects: Effects) -> Finding:
             NAME, "warn", "unchecked", reason, subject=item.subject, step=item.step, evidence=quote, key=key, metadata=metadata
         )
     if effect is not None:
-        metadata["effect"] = {"kind": effect.kind, "step": effect.step, "token": effect.token}
+        metadata["effect"] = {"kind": effect.kind, "step": effect.step, "words": effect.token}
         return make_finding(
             NAME,
             "fail",

@@ -175,7 +175,7 @@ class _Builder:
         self._end_tags()
         self._result.text = "".join(self._pieces)
         if not self._result._starts:  # noqa: SLF001
-            return Normalised()
+            return Normalised(hidden=self._result.hidden)
         return self._result
 
 

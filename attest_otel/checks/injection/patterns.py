@@ -7,12 +7,15 @@ the end of a sentence. All are RE2: linear on any input.
 
 A pattern is `strong` when nobody but an attacker writes it to an agent: then words in common with a
 later call count as obeying. A weak one (a note to the assistant, a request for silence) also stands in
-honest documents: only a name, address or identifier that nothing else explains counts.
+honest documents: only a name, address or identifier that nothing else explains counts. What forbids or only
+tells of the thing (`never share your password`, `who ignore the rules`) is no order and matches nothing.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import islice
 
 import re2
 
@@ -36,32 +39,45 @@ _SECRETS = r"(?:system prompt|initial prompt|hidden prompt|developer message|env
 _SHOW = r"(?:print|reveal|show|output|repeat|send|leak|return|include|paste|dump|disclose|exfiltrate|share|post|upload|forward|email|append|encode)"
 _ADDRESS = r"(?:[\w.+-]+@[\w-]+\.[\w.-]+|https?://)"
 _START = r"(?:^|[^\w@/.-])"
+_PLACE = rf"(?:{_ADDRESS}|(?:url\s+|link\s+|address\s+)?https?://|(?:the|your|this|an?|every|each|its?)\s+(?:[\w'-]+\s+){{0,2}}?(?:reply|repl(?:y|ies)|answers?|responses?|output|summary|message|chat|comments?|description|issues?|tickets?|reviews?|pr|pull requests?|e-?mails?|commit|report|note|post|image|attacker|author)\b)"
+_DO = r"(?:ignore|disregard|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable|stop|star|render|display|output|tell|write)"
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,4}}?(?:previous|prior|preceding|above|earlier|all|any|every|your|its|the|other|system|original|existing|former|these|those)\s+(?:[\w'-]+\s+){{0,4}}?{_RULES}\b"),
     Pattern("override", r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what)\s+(?:that\s+)?(?:you|i|we|was|were|is|the|above|before|prior|previous|said|written|came|else)"),
-    Pattern("new_task", r"\b(?:your|the)\s+(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose|instructions?)\s+(?:is|are|now)\b"),
-    Pattern("new_task", r"\b(?:new|updated|revised|override|admin|developer|additional|secret|hidden)\s+(?:system\s+)?(?:instructions?|prompt|directives?|orders?)\s*(?::|for you\b|follow\b)"),
-    Pattern("new_task", r"\bsystem\s+(?:override|update|notice|instruction|prompt)\s*(?::|-|—)\s*\w"),
+    Pattern("new_task", r"\b(?:your|the)\s+(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose|instructions?)\s+(?:is|are|now)\b", strong=False),
+    Pattern("new_task", r"\b(?:(?:new|updated|revised|override|admin|developer|secret|hidden)\s+(?:system\s+)?(?:instructions?|prompt|directives?)|(?:override|admin|developer|secret|hidden)\s+orders?)\s*(?::|for you\b|follow\b)", strong=False),
+    Pattern("new_task", rf"\bnew (?:task|goal|objective) for (?:you|{_ADDRESSEE})\b"),
+    Pattern("new_task", r"\bsystem\s+(?:override|instruction|prompt)\s*(?::|-|—)\s*\w"),
+    Pattern("new_task", r"\bsystem\s+(?:update|notice)\s*(?::|-|—)\s*\w", strong=False),
     Pattern("persona", rf"\byou are (?:now|actually|really|no longer)\s+(?:an?\s+|the\s+|bound|in\s+)?(?:\w+\s+){{0,2}}?(?:{_AGENT}|dan|free|unrestricted|unfiltered|jailbroken|bound|(?:developer|debug|admin|god|root|maintenance)\s+mode|admin\w*|hacker|pirate)\b"),
-    Pattern("persona", r"\b(?:from now on|starting now|henceforth),?\s+(?:you|always|never|respond|answer|reply|act|every)\b"),
-    Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:developer|debug|admin|god|dan|jailbreak|unrestricted)\s+mode\b"),
-    Pattern("role_marker", r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|eot_id|start_header_id|begin_of_text)\|?>|\[/?inst\]|<</?sys>>|<\|?/?(?:system|system_prompt|system-prompt|assistant_instructions?|system-reminder)\|?>|\[/?system\]|\[system (?:message|prompt|note)\]"),
-    Pattern("role_marker", r"(?:^|\n|\"|>)\s*#*\s*(?:system|developer|human|user|assistant)(?:\s+(?:message|prompt|note))?\s*:\s*(?:please\s+)?(?:you (?:are|must|will|should|have to)|ignore|disregard|forget|override|from now|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user (?:has|is|wants)|new )"),
-    Pattern("secret_request", rf"\b{_SHOW}\s+(?:\S+\s+){{0,5}}?(?:your|the full|the entire|full|entire|all|any|user'?s?|their|this|the)\s+(?:\S+\s+){{0,4}}?{_SECRETS}{_GAP}(?:in|to|into|via|as|with)\s+(?:the|your|this|an?|every|each|{_ADDRESS})"),
+    Pattern("persona", r"\b(?:from now on|starting now|henceforth),?\s+(?:you|always|never|respond|answer|reply|act|every)\b", strong=False),
+    Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:god|dan|jailbreak|unrestricted)\s+mode\b"),
+    Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:developer|debug|admin)\s+mode\b", strong=False),
+    Pattern("role_marker", r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|eot_id|start_header_id|begin_of_text)\|?>|\[/?inst\]|<</?sys>>|<\|?/?(?:system_prompt|system-prompt|assistant_instructions?|system-reminder)\|?>|<\|/?system\|?>|\[/?system\]|\[system (?:message|prompt|note)\]"),
+    Pattern("role_marker", r"</?system>", strong=False),
+    Pattern("role_marker", r"(?:^|\n|\"|>|[.!?]\s)\s*#*\s*(?:system|developer|human|user|assistant)(?:\s+(?:message|prompt|note))?\s*:\s*(?:please\s+)?(?:you (?:are|must|will|should|have to)|ignore|disregard|forget|override|from now|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user (?:has|is|wants)|new )"),
+    Pattern("role_marker", r"(?:^|\n)\s*#+\s*(?:system|developer)(?:\s+(?:prompt|message|instructions?))?\s*:?\s*\n\s*(?:you (?:are|must|will|should|have to)|ignore|disregard|always|never)\b", strong=False),
+    Pattern("secret_request", rf"\b{_SHOW}\s+(?:\S+\s+){{0,5}}?(?:your|the full|the entire|full|entire|all|any|user'?s?|their|this|the)\s+(?:\S+\s+){{0,4}}?{_SECRETS}{_GAP}(?:in|to|into|via|as|with|at)\s+{_PLACE}", strong=False),
     Pattern("secret_request", rf"\b{_SHOW}\s+(?:\S+\s+){{0,3}}?(?:(?:your|the)\s+)(?:\S+\s+){{0,2}}?(?:system prompt|initial prompt|hidden prompt|developer message|initial instructions|original instructions)\b"),
-    Pattern("secret_request", r"\bpost the (?:api |access |auth |secret )?(?:token|key|password)\b"),
-    Pattern("exfiltration", rf"\b(?:send|forward|e-?mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s+(?:\S+\s+){{0,6}}?(?:all|every|any|entire|full|conversation|history|contents?|data|files?|contacts?|credentials?|passwords?|tokens?|keys?|secrets?|records?|e?-?mails?|messages?|inbox|invoices?|funds|money|balance|rows?|list)\b{_GAP}(?:to|at|with|on)\s+\S{{0,20}}?{_ADDRESS}"),
-    Pattern("exfiltration", r"!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$\{?)[a-z _-]"),
+    Pattern("secret_request", r"\bpost the (?:api |access |auth |secret )?(?:token|key|password)\b", strong=False),
+    Pattern("exfiltration", rf"\b(?:send|forward|e-?mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s+(?:\S+\s+){{0,3}}?(?:(?:all|every|entire|full|whole|complete)\s+(?:\S+\s+){{0,2}}?(?:contents?|data|files?|records?|e?-?mails?|messages?|invoices?|funds|money|balance|rows?|list|report|documents?)|conversations?|history|contacts?|credentials?|passwords?|tokens?|keys?|secrets?|inbox|customer\s+(?:data|list|records|details)|database)\b{_GAP}(?:to|at|with|on)\s+\S{{0,20}}?{_ADDRESS}", strong=False),
+    Pattern("exfiltration", r"!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$\{?)[a-z _-]", strong=False),
     Pattern("addressed", rf"\b(?:notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\b\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{_ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
-    Pattern("addressed", rf"\b(?:dear|hey|hello|hi|attention|listen)\s*,?\s+{_ADDRESSEE}\b", strong=False),
+    Pattern("addressed", rf"\b(?:dear|hey|hello|hi|attention|listen)[ \t]*,?[ \t]+{_ADDRESSEE}[ \t]*[,!:.—-]*\s*(?:please[ \t]+)?(?:{_DO}|do not|don't|never|always|you (?:must|should|will|have to|need to))\b", strong=False),
     Pattern("addressed", rf"\b(?:if|when|since|because|as)\s+you(?:'re| are)\s+(?:reading\s+this\s+)?(?:as\s+)?(?:(?:an?|the)\s+)?(?:ai|llm|language model|(?:ai|llm|coding|autonomous)\s+(?:{_AGENT}|models?))\b", strong=False),
+    Pattern("addressed", r"\bas an? (?:ai|llm|language model)\b[^.!?\n]{0,30}?\byou (?:must|should|shall|will|need to|have to|are (?:required|instructed))\b", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llm|agents?|assistants?|chatbots?|bots?)\s+(?:(?:agents?|assistants?|models?|bots?)\s+)?(?:reading|visiting|processing|parsing|viewing|summari[sz]ing|that (?:read|visit|process))\s[^.!?\n]{{0,40}}?\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\b", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llms?)\s+must\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{_DO}\b", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llm)\s*:\s*(?:please\s+)?(?:you must|do not|never|ignore|disregard|send|forward|delete|transfer|reply|respond|append|(?:call|run|invoke)\s+[a-z]\w*[_(]|(?:add|include|say|mention|insert|write|print|reveal)\s+(?:the|this|your|that)\b)", strong=False),
+    Pattern("addressed", r"\bthe (?:user|customer|owner|operator|admin\w*) has (?:already |now )?(?:pre-?)?(?:authori[sz]ed|approved|permitted) (?:you|this agent|the (?:agent|assistant)) to\b", strong=False),
     Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?)\s*(?::|,|\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to))\s*\S", strong=False),
-    Pattern("addressed", rf"{_START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|ignore|do not|never|always|also|first|before|now|immediately|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend)\b", strong=False),
-    Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{_AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?(?:ignore|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable)\b", strong=False),
+    Pattern("addressed", rf"{_START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|do not|never|always|also|first|before|now|immediately|{_DO})\b", strong=False),
+    Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{_AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{_DO}\b", strong=False),
     Pattern("conceal", r"\b(?:do not|don't|dont|never|without|must not|should not|avoid)\s+(?:\w+\s+)?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?(?: (?:this|it|any of this))? to|reveal(?:ing)?(?: (?:this|it))? to|notify(?:ing)?|alert(?:ing)?|disclos(?:e|ing)(?: (?:this|it))? to|let(?:ting)?|ask(?:ing)?|show(?:ing)?(?: (?:this|it))? to|report(?:ing)?(?: (?:this|it))? to)\s+(?:the\s+|any\s+|your\s+)?(?:users?|humans?|customers?|owners?|operators?|developers?|anyone|anybody|victims?)\b", strong=False),
     Pattern("conceal", r"\b(?:do not|don't|never)\s+(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s+(?:\w+\s+)?(?:instructions?|message|note|prompt|comment|step)s?\b"),
-    Pattern("before_answering", r"\b(?:before|instead of|prior to|to continue|in order to continue|to proceed|to complete (?:this|the|your) (?:task|request))\s*,?\s*(?:you\s+)?(?:can\s+)?(?:answer\w*|respond\w*|reply\w*|continu\w*|summari[sz]\w*|proceed\w*|finish\w*|completing)?[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?\w", strong=False),
+    Pattern("before_answering", r"\b(?:before|instead of|prior to)\s+(?:you\s+)?(?:can\s+)?(?:answer|respond|reply|summari[sz]|complet|finish)\w*[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?\w", strong=False),
+    Pattern("before_answering", r"\b(?:to continue|in order to continue|to proceed|to complete (?:this|the|your) (?:task|request))\s*,?\s[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?(?:call|invoke|execute|send|forward|e-?mail|transfer|reveal|delete|fetch|visit)\b", strong=False),
     Pattern("tool_order", r"\b(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]{0,20}?[:!-]+[ \t]*(?:[^.!?\n]{0,80}?)\b(?:call|invoke|run|execute|use)\s+(?:the\s+)?[`\"'\\]*[a-z]\w*_\w+[`\"'\\]*(?:\s+(?:tool|function|command))?\s*(?:\(|with\b|now\b|immediately\b|to\b)", strong=False),
     Pattern("override", r"\b(?:ignorier\w*|missacht\w*|vergiss|vergesse\w*)\s+(?:\w+\s+){0,4}?(?:anweisung|instruktion|regel|befehl|vorgabe)\w*"),
     Pattern("override", r"\b(?:ignor(?:e|ez|er|es)|oublie[rz]?|ne (?:tiens|tenez) pas compte)\s+(?:\S+\s+){0,4}?(?:instructions?|consignes?|regles?|directives?)"),
@@ -93,6 +109,7 @@ _SIGNS = (
     r"|credential|environment var|env var|api[ _-]?key|\bsecret|password|\b(?:access |auth |session |the )token|\bpost the\b|private key|ssh key|developer message|(?:conversation|chat) history"
     r"|\b(?:to|at|with|on)\s+\S*?(?:@|https?://)|!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$)"
     r"|(?:tell|inform|to|notify|alert|let|ask|disclose|telling|informing|notifying|alerting|letting|asking|disclosing)\s+(?:the\s+|any\s+|your\s+)?(?:user|human|customer|owner|operator|developer|anyone|anybody|victim)"
+    r"|authori[sz]ed|approved|permitted|<\|?/?system|#+\s*(?:system|developer)"
     r"|you must|you should|you have to|you need to|must first|be sure to|make sure|(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]*?(?:call|invoke|run|execute|use)\s"
     r"|(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s"
     r"|missacht|vergiss|vergesse|oubli|(?:tiens|tenez) pas compte|olvid|descart|desconsider|esquec|dimentica|negeer|vergeet|talimat"
@@ -116,6 +133,21 @@ COMMENT = re2.compile(
 )
 
 
+MAX_TOLD = 16
+_ORDERS = frozenset({"override", "secret_request", "exfiltration"})
+_TOLD_BEFORE = re.compile(
+    r"(?:\b(?:not|never|cannot|nor|without|who|that|they|people|users|employees|nobody|no one|should we|(?:if|when|because|unless) (?:you|they|we|anyone|someone|customers|users))|n't)"
+    r"\s+(?:ever\s+|just\s+|simply\s+|to\s+)?\Z"
+)
+_TOLD_AFTER = re.compile(
+    r"[^.!?\n]{0,40}?\b(?:if|unless) you(?:'ve| have| already| did| do not| don't| didn't| aren't| received| no longer| prefer| want| use)\b"
+)
+_EARLIER = re.compile(r"\b(?:previous|prior|above|earlier|all|every|everything|system|original|your)\b")
+_MENTIONED = re.compile(
+    r"\b(?:attacks?|attackers?|examples?|phrases?|such as|e\.g\.|for instance|payloads?|prompts? like|jailbreaks?|known as|called)\b[^.\n]{0,24}\Z"
+)
+
+
 class PatternSet:
     """Patterns asked one by one: small automata stay linear in practice where one for all of them would thrash."""
 
@@ -126,10 +158,24 @@ class PatternSet:
         """Return the first match of each pattern that occurs, strong ones first, then by position."""
         found = []
         for pattern, compiled in self._compiled:
-            match = compiled.search(text)
-            if match is not None:
+            for match in islice(compiled.finditer(text), MAX_TOLD):
                 start, end = match.span()
                 while start < end and not (text[start].isalnum() or text[start] in "<[!#"):
                     start += 1
+                if pattern.name in _ORDERS and _is_told(text, start, end):
+                    continue
                 found.append((pattern, start, end))
+                break
         return sorted(found, key=lambda hit: (not hit[0].strong, hit[1], -hit[2], hit[0].name))
+
+
+def is_mentioned(text: str, start: int) -> bool:
+    """Return whether the words before a match speak of it as an example of an attack."""
+    return _MENTIONED.search(text[max(0, start - 60) : start]) is not None
+
+
+def _is_told(text: str, start: int, end: int) -> bool:
+    """Return whether a match forbids the thing, tells of others who do it, or is meant for a case of the reader's own."""
+    if _TOLD_BEFORE.search(text[max(0, start - 40) : start]) is not None:
+        return True
+    return _TOLD_AFTER.match(text[end : end + 80]) is not None and _EARLIER.search(text[start:end]) is None

@@ -22,6 +22,7 @@ from attest_otel.checks.injection.patterns import (
     PATTERNS,
     Pattern,
     PatternSet,
+    is_mentioned,
     may_carry,
 )
 from attest_otel.checks.injection.payload import Payload, instruction_at, paragraph_at
@@ -187,6 +188,7 @@ def _visible(text: str, copy: Normalised) -> Payload | None:
     return Payload(
         pattern=pattern.name,
         strong=not _quoted(copy.text, start, end)
+        and not is_mentioned(copy.text, start)
         and (any(hit[0].strong for hit in hits) or technique in ("zero_width", "homoglyphs")),
         names=tuple(sorted({hit[0].name for hit in hits})),
         technique=technique,

@@ -3,7 +3,9 @@
 Every value that is asked about (see `asked_values`) is looked for in the task, the user's other turns and
 uploads, the system prompt and what tools returned before the call. A value may also be computed: the sum, difference or
 small multiple of two numbers seen lately. One finding `grounded` per call; one per value that is
-`ungrounded` (found nowhere) or `tainted` (found only in the words of a payload that `injection` flagged).
+`ungrounded` (found nowhere) or `tainted` (found only in the words of a payload that `injection` flagged: its
+paragraph; of wording that honest texts hold too, what follows the wording. A payload that only asks for silence,
+or that the task hands itself over to, taints nothing, and neither does quoting one in a report of it).
 `unchecked` takes the place of `ungrounded` where the source may be missing from the record: no task,
 an earlier result that was not recorded or was cut, or a run beyond the limits.
 
@@ -24,7 +26,10 @@ from itertools import pairwise
 from typing import Any
 
 from attest_otel.checks.injection import shared_scan
+from attest_otel.checks.injection.payload import Payload
+from attest_otel.checks.injection.reports import is_report
 from attest_otel.checks.injection.scan import Scanned
+from attest_otel.checks.injection.tasks import hands_itself_over
 from attest_otel.checks.provenance.asked_values import Asked, asked_values
 from attest_otel.checks.provenance.grounding import Evidence, SearchLimitError, spellings_of_date, spellings_of_number
 from attest_otel.checks.tool_use import find_recoveries
@@ -104,12 +109,12 @@ class _Search:
         try:
             missing = [value for value in values if not self._explained(value)]
             flagged = self._sources.flagged
-            tainted = [] if flagged.is_empty else [value for value in missing if self._holds(flagged, value)]
+            held = [] if flagged.is_empty else [value for value in missing if self._holds(flagged, value)]
         except SearchLimitError:
             return [_finding(call, "warn", "unchecked", "The run is larger than this check may search.")]
-        found = [self._tainted(call, value) for value in tainted]
+        found = [self._tainted(call, value) for value in held if not is_report(str(value.value).lower())]
         if call.side_effecting:
-            found += [self._ungrounded(call, value) for value in missing if value not in tainted]
+            found += [self._ungrounded(call, value) for value in missing if value not in held]
         if len(found) > MAX_FINDINGS_PER_CALL:
             left = len(found) - MAX_FINDINGS_PER_CALL
             found[MAX_FINDINGS_PER_CALL:] = [
@@ -130,7 +135,7 @@ class _Search:
     @cached_property
     def _relative(self) -> bool:
         """Whether the user spoke of a day without naming its date."""
-        return _RELATIVE_DAY.search("\n".join(self._view.user_words)[:MAX_TASK_CHARS]) is not None
+        return _RELATIVE_DAY.search(self._task) is not None
 
     def _tainted(self, call: Call, value: Asked) -> Finding:
         reason = f"{value.path} is found only in text that carries instructions for the agent."
@@ -161,12 +166,22 @@ class _Search:
         text = item.text
         if item.unscanned is not None and (text is None or (item.call and item.call.call.output_fidelity == "truncated")):
             self._sources.gap = self._sources.gap or f"an earlier result ({item.subject}) is missing or cut"
-        if not text or item.payload is None:
+        payload = item.payload
+        if not text or payload is None or not self._taints(payload):
             return text
-        start, end = item.payload.extent
+        start, end = payload.extent
+        if not payload.strong:
+            start = max(start, payload.start)
         self._sources.flagged.add(text[start:end])
-        self._sources.flagged.add(item.payload.instruction)
+        self._sources.flagged.add(payload.instruction if payload.strong else payload.body)
         return f"{text[:start]}\n{text[end:]}"
+
+    def _taints(self, payload: Payload) -> bool:
+        return set(payload.names) != {"conceal"} and not hands_itself_over(self._task, payload)
+
+    @cached_property
+    def _task(self) -> str:
+        return "\n".join(self._view.user_words)[:MAX_TASK_CHARS].lower()
 
     def _add(self, text: str) -> None:
         self._left -= len(text)
