@@ -112,7 +112,12 @@ class Worker:
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="attest-worker", daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            if error.__context__ is None or isinstance(error.__context__, Exception):
+                raise
+            raise error.__context__ from None  # a signal handler raised inside the lock of `start`, which then complains
         if self._thread is None:
             self._thread = thread
 

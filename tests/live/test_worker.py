@@ -112,6 +112,23 @@ def test_an_interrupt_between_steps_of_waking_leaves_a_worker_that_can_be_woken(
         assert made.say("second").wait(WAIT)
 
 
+def test_an_interrupt_is_never_turned_into_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside `start` it can break a lock, whose complaint would be swallowed as a fault of ours: the interrupt goes on."""
+
+    def broken(_thread: threading.Thread) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            threading.Lock().release()
+
+    with bench() as made:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", broken)
+            with pytest.raises(KeyboardInterrupt):
+                made.say("first")
+        assert made.say("second").wait(WAIT)
+
+
 def test_a_second_thread_finds_the_place_taken() -> None:
     """Two threads that start a worker at the same time make one."""
     gate, inside = threading.Event(), threading.Event()
