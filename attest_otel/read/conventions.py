@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attest_otel import attributes as names
 from attest_otel.read import genai, mcp, openinference, traceloop, vercel
+from attest_otel.read.cut_off import cut_off_by
 from attest_otel.read.facts import Kind, Reader, SpanFacts
 from attest_otel.read.kinds import kind_of
 from attest_otel.read.span import SpanRecord
@@ -28,9 +29,12 @@ def facts_of(span: SpanRecord) -> SpanFacts:
     """Return what a span says; total: a span that breaks its reader says only what kind it is."""
     kind = kind_of(span)
     try:
-        return _reader(span)(span, kind)
+        facts = _reader(span)(span, kind)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError, OverflowError):
         return _bare(span, kind)
+    if kind == "chat":
+        facts.cut_off = cut_off_by(span)
+    return facts
 
 
 def _reader(span: SpanRecord) -> Reader:

@@ -54,15 +54,27 @@ def read_span(span: Mapping[str, Any]) -> SpanRecord | None:
         attributes=attributes,
         events=tuple(_event(log) for log in span.get("logs") or () if isinstance(log, dict)),
         scope=_text(tags.get("otel.scope.name")) or _text(tags.get("otel.library.name")),
+        dropped_attributes=_whole(tags.get("otel.dropped_attributes_count")),
+        dropped_events=_whole(tags.get("otel.dropped_events_count")),
         cut=probably_cut(attributes),
     )
 
 
 def _parent(span: Mapping[str, Any]) -> str | None:
+    """Return the span's parent: the first it is a child of in its own trace; what it refers to elsewhere is a link."""
+    trace = _text(span.get("traceID"))
     for reference in span.get("references") or ():
-        if isinstance(reference, dict) and reference.get("refType") == "CHILD_OF" and isinstance(reference.get("spanID"), str):
-            return str(reference["spanID"]).lower().rjust(16, "0")
+        if not isinstance(reference, dict) or reference.get("refType") != "CHILD_OF":
+            continue
+        parent = _text(reference.get("spanID")).lower()
+        if parent and _same_id(_text(reference.get("traceID")) or trace, trace):
+            return parent.rjust(16, "0")
     return None
+
+
+def _same_id(a: str, b: str) -> bool:
+    """Return whether two ids are one; some leave out leading zeros."""
+    return a.lower().lstrip("0") == b.lower().lstrip("0")
 
 
 def _event(log: Mapping[str, Any]) -> SpanEvent:

@@ -79,7 +79,7 @@ def _losses(fact: SpanFacts) -> list[str]:
     span = fact.span
     if span.dropped_attributes:
         found.append(write_gap(Gap.INCOMPLETE, f"{span.dropped_attributes} attributes of span {_name(fact)} were dropped"))
-    if span.dropped_events and not fact.says_something:
+    if span.dropped_events and (not fact.says_something or any(event.name.startswith("gen_ai.") for event in span.events)):
         found.append(write_gap(Gap.INCOMPLETE, f"{span.dropped_events} events of span {_name(fact)} were dropped"))
     cut = _cut_names(fact)
     if cut:

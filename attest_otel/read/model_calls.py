@@ -143,6 +143,7 @@ def _merged(first: SpanFacts, second: SpanFacts) -> SpanFacts:
         response_id=lead.response_id or other.response_id,
         conversation_id=lead.conversation_id or other.conversation_id,
         agent=lead.agent or other.agent,
+        cut_off=lead.cut_off or other.cut_off,
         input_tokens=lead.input_tokens if lead.input_tokens is not None else other.input_tokens,
         output_tokens=lead.output_tokens if lead.output_tokens is not None else other.output_tokens,
     )

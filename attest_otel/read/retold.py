@@ -21,7 +21,7 @@ def told_by_model_call(fact: SpanFacts) -> list[SpanFacts]:
         return [fact]
     given = fact.inputs or ()
     earlier = [
-        replace(told, input_tokens=None, output_tokens=None, response_id=None)
+        replace(told, input_tokens=None, output_tokens=None, response_id=None, cut_off=None)
         for told in _turns(fact, (*given, *fact.history), len(given))
     ]
     return [*earlier, replace(fact, inputs=(*given, *fact.history))]

@@ -77,6 +77,8 @@ class _Call:
         self._say_what_is_missing(output)
         if arguments.reason is not None:
             self.remarks.append(arguments.reason)
+        if _was_cut_off(self.call, arguments):
+            self.remarks.append(write_gap(Gap.TRUNCATED, "the model was cut off while it wrote the arguments"))
         found: dict[str, Any] = {
             "id": self._id(),
             "name": self._name(),
@@ -166,7 +168,7 @@ class _Call:
         if self.run is None and output is None and not self.call.ambiguous:
             how = "no tool span and no result" if self.tools_run else "no result"
             self.remarks.append(write_gap(Gap.REQUESTED_NOT_RUN, f"{how} of it is on record"))
-        own = self.execution is not None and self.execution.own
+        own = self.run is not None and (self.run.execution.own or self.run.in_model_call)
         if self.call.request is None and self.asks_are_shown and (self.is_guest or not own):
             self.remarks.append(write_gap(Gap.RUN_NOT_REQUESTED, "no model call on record asked for it"))
 
@@ -202,6 +204,13 @@ def _is_meant(request: Request, ran: Execution) -> bool:
         return True
     known = "absent" not in (request.arguments.fidelity, ran.arguments.fidelity)
     return known and equal_arguments(request.arguments, ran.arguments)
+
+
+def _was_cut_off(call: PairedCall, arguments: Arguments) -> bool:
+    """Return whether the arguments may be less than the model meant, and nothing of their text shows it."""
+    if call.turn is None or call.turn.facts.cut_off is None or call.request is not call.turn.requests[-1]:
+        return False
+    return arguments.fidelity != "verbatim" or not (arguments.raw or "").strip()
 
 
 def _is_cut(span: SpanRecord, attributes: tuple[str, ...]) -> bool:

@@ -23,11 +23,12 @@ _SIBLINGS_LOOKED_AT = 64
 
 @dataclass(slots=True)
 class ToolRun:
-    """One tool that ran, and the span that shows it best."""
+    """One tool that ran, and the span that shows it best; `in_model_call`: a client ran it itself, within one request."""
 
     span: SpanRecord
     execution: Execution
     owner: str | None
+    in_model_call: bool = False
 
 
 def tool_runs(facts: Sequence[SpanFacts], tree: Tree, guests: AbstractSet[str] = frozenset()) -> list[ToolRun]:
@@ -44,11 +45,18 @@ def tool_runs(facts: Sequence[SpanFacts], tree: Tree, guests: AbstractSet[str] =
             twin = _sibling_run(fact, execution, runs)
         if twin is None:
             twin = len(runs)
-            runs.append(ToolRun(fact.span, execution, owner_of(fact.span, tree, by_id)[0]))
+            inside = _is_in_model_call(fact, tree, by_id)
+            runs.append(ToolRun(fact.span, execution, owner_of(fact.span, tree, by_id)[0], inside))
         else:
             runs[twin] = _joined_runs(runs[twin], fact.span, execution, guests)
         index[fact.span.trace_id, fact.span.span_id] = twin
     return runs
+
+
+def _is_in_model_call(fact: SpanFacts, tree: Tree, by_id: dict[tuple[str, str], SpanFacts]) -> bool:
+    """Return whether the nearest span above that means something is a model call: Google's client calls tools inside one."""
+    above = (by_id.get((span.trace_id, span.span_id)) for span in tree.ancestors(fact.span))
+    return next((other.kind for other in above if other is not None and other.kind != "other"), None) == "chat"
 
 
 def _enclosing_run(
@@ -132,4 +140,4 @@ def _joined_runs(run: ToolRun, span: SpanRecord, inner: Execution, guests: Abstr
         own=first.own or second.own,
         mcp=first.mcp and second.mcp,
     )
-    return ToolRun(span if lead else run.span, joined, run.owner)
+    return ToolRun(span if lead else run.span, joined, run.owner, run.in_model_call)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -425,7 +427,7 @@ SAID: dict[str, Any] = {"gen_ai.output.messages": '[{"role": "assistant", "parts
 def test_the_sdks_own_view_of_a_model_call_joins_the_run_of_the_call() -> None:
     """A span without content in a trace of its own, inside a model call of a run, is no run: two views are one call."""
     bench = Bench()
-    root = bench.start("invoke_agent a", **AGENT)
+    root = bench.agent()
     outer = bench.start("chat", root, **CHAT, **SAID)
     bench.start_as("com.sdk", "create", None, **CHAT).end()
     outer.end()
@@ -441,7 +443,7 @@ def test_the_sdks_own_view_of_a_model_call_joins_the_run_of_the_call() -> None:
 def test_a_silent_model_call_inside_two_runs_is_nobodys() -> None:
     """Where two runs at once made a model call around it nobody can tell whose it is: it is graded alone."""
     bench = Bench()
-    roots = [bench.start("invoke_agent a", **AGENT) for _ in range(2)]
+    roots = [bench.agent() for _ in range(2)]
     outers = [bench.start("chat", root, **CHAT, **SAID) for root in roots]
     bench.start_as("com.sdk", "create", None, **CHAT).end()
     for span in [*outers, *roots]:
@@ -455,7 +457,7 @@ def test_a_silent_model_call_around_which_there_is_none_is_graded_alone() -> Non
     bench = Bench()
     bench.start_as("com.sdk", "create", None, **CHAT).end()
     assert len(bench.jobs()) == 1
-    root = bench.start("invoke_agent a", **AGENT)
+    root = bench.agent()
     bench.start_as("com.sdk", "create", None, **CHAT).end()
     assert bench.jobs() == []
     bench.pass_time(99.0)

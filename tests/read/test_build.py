@@ -201,7 +201,11 @@ def test_a_raising_tool_three_signals_one_truth() -> None:
         ({"status": "ok"}, None, None),
         ({"gen_ai__tool__call__result": "fine"}, None, None),
         ({"gen_ai__tool__call__result": json.dumps({"content": [{"type": "text", "text": "no"}], "isError": True})}, None, True),
-        ({"gen_ai__tool__call__result": json.dumps({"content": [{"type": "text", "text": "no"}], "isError": False})}, None, False),
+        (
+            {"gen_ai__tool__call__result": json.dumps({"content": [{"type": "text", "text": "no"}], "isError": False})},
+            None,
+            False,
+        ),
         ({"gen_ai__tool__call__result": json.dumps({"content": [], "isError": False, "error": "declined"})}, None, None),
         ({"attest__tool__call__is_error": True, "gen_ai__tool__call__result": "x"}, None, True),
     ],
@@ -336,6 +340,16 @@ def test_dropped_attributes_and_open_spans_make_a_run_incomplete() -> None:
     still_open = dataclasses.replace(tool(3, 1), end_ns=None)
     run = build(agent(1, final_result="done"), lost, still_open)
     assert run.incomplete == ["incomplete: 1 spans had not ended: span 3", "incomplete: 3 attributes of span span 2 were dropped"]
+
+
+def test_dropped_events_that_may_have_been_messages_are_said() -> None:
+    """Where messages are events, the limit takes the oldest first: what the user asked, or a call. Other events are nothing lost."""
+    said = [SpanEvent("gen_ai.choice", 1, {"message": '{"content": "Done."}'})]
+    talk = [message("assistant", "Done.")]
+    in_events = dataclasses.replace(chat(2, 1, events=said), dropped_events=3)
+    in_attributes = dataclasses.replace(chat(2, 1, outputs=talk, events=[SpanEvent("token", 1)]), dropped_events=3)
+    assert build(agent(1), in_events).incomplete == ["incomplete: 3 events of span span 2 were dropped"]
+    assert build(agent(1), in_attributes).incomplete == []
 
 
 def test_mcp_hops_are_one_call() -> None:

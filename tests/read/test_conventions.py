@@ -381,3 +381,15 @@ def test_a_python_object_is_no_answer() -> None:
         span(2, 1, scope=LLAMA_INDEX, openinference__span__kind="LLM", name="OpenAI.achat", **messages),
     )
     assert run.final_answer == "Done."
+
+
+def test_a_tool_that_a_client_ran_within_a_model_call_was_asked_for() -> None:
+    """Google's client shows the answer of the last request alone; what ran inside the model call, that call asked for."""
+    inside = tool(3, 2, gen_ai__tool__call__result="found")
+    beside = tool(30, 1, tool_name="refund", gen_ai__tool__call__result="done")
+    answer = chat(2, 1, inputs=[USER], outputs=[message("assistant", "Done.")], end=29, gen_ai__request__model="gemini")
+    first, second = calls(build(agent(1), answer, inside, beside))
+    assert [call.recorded.reason if call.recorded else None for call in (first, second)] == [
+        None,
+        "run_not_requested: no model call on record asked for it",
+    ]

@@ -178,3 +178,29 @@ def test_jaeger_gives_the_same_runs_as_otlp(name: str) -> None:
     through = runs(*jaeger.read_spans(as_jaeger(document)))
     assert [run.model_dump(exclude={"ended_at"}) for run in through] == [run.model_dump(exclude={"ended_at"}) for run in direct]
     assert [len(calls(run)) for run in through] != [0]
+
+
+def test_jaeger_keeps_what_was_dropped_in_tags() -> None:
+    """OpenTelemetry's mapping writes the counts of dropped attributes and events as tags."""
+    tags = [{"key": f"otel.dropped_{name}_count", "type": "int64", "value": n} for name, n in (("attributes", 3), ("events", 2))]
+    record = jaeger.read_span({"traceID": "a", "spanID": "b", "startTime": 1, "duration": 1, "tags": tags})
+    assert record is not None
+    assert (record.dropped_attributes, record.dropped_events, record.attributes) == (3, 2, {})
+
+
+@pytest.mark.parametrize(
+    ("references", "parent"),
+    [
+        ([{"refType": "CHILD_OF", "traceID": "a", "spanID": "c"}], "c"),
+        ([{"refType": "CHILD_OF", "traceID": "00000000000000000000000000000A", "spanID": "C"}], "c"),
+        ([{"refType": "CHILD_OF", "spanID": "c"}], "c"),
+        ([{"refType": "CHILD_OF", "traceID": "f", "spanID": "d"}, {"refType": "CHILD_OF", "traceID": "a", "spanID": "c"}], "c"),
+        ([{"refType": "CHILD_OF", "traceID": "f", "spanID": "d"}], None),
+        ([{"refType": "FOLLOWS_FROM", "traceID": "a", "spanID": "d"}, "junk", {"refType": "CHILD_OF", "spanID": 7}], None),
+    ],
+)
+def test_jaeger_parents_are_in_the_same_trace(references: list[Any], parent: str | None) -> None:
+    """A reference to another trace is a link, whatever its type says."""
+    record = jaeger.read_span({"traceID": "a", "spanID": "b", "startTime": 1, "duration": 1, "references": references})
+    assert record is not None
+    assert record.parent_id == (None if parent is None else parent.rjust(16, "0"))
