@@ -79,6 +79,15 @@ def parallel(n: int) -> Trajectory:
     return _run(calls)
 
 
+def small(number: int) -> Trajectory:
+    """One of many runs of an agent, as its spans alone tell of it: four calls of tools that nobody declared."""
+    items = [{"sku": f"S{number + item}", "qty": item} for item in range(20)]
+    output = json.dumps({"status": "shipped", "items": items})
+    calls = [_call(number + i, f"t{i}", {"order_id": f"ORD-{number + i}"}, output) for i in range(4)]
+    steps = [Step(tool_call=call) for call in calls]
+    return Trajectory(id=f"{number * 2**64 + 7:032x}", agent="a", steps=steps, final_answer="Your order was shipped.")
+
+
 SHAPES: dict[str, Callable[[int], Trajectory]] = {
     "ordinary": ordinary, "failing": failing, "equal": equal, "ungrounded": ungrounded, "poisoned": poisoned, "parallel": parallel,
 }  # fmt: skip
