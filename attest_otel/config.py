@@ -26,6 +26,7 @@ from attest_otel.attributes import CONFIG_ENV
 from attest_otel.cases import Case, check_unique
 from attest_otel.config_checks import check_settings, read_cases
 from attest_otel.errors import ConfigError
+from attest_otel.patterns import check_pattern
 from attest_otel.rules import Rule
 from attest_otel.trajectory import Tool
 from attest_otel.verdict import VerdictPolicy
@@ -219,21 +220,6 @@ class AttestConfig(Settings):
 
 
 _NO_AGENT = AgentConfig()
-
-
-def check_pattern(pattern: str) -> None:
-    """Refuse a pattern that RE2 can't run in linear time, or that matches where there is nothing (ValueError)."""
-    import re2  # noqa: PLC0415  # only settings with patterns pay for it
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        compiled = re2.compile(pattern, options)
-    except re2.error as error:
-        said = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else str(error)
-        raise ValueError(f"expected a pattern in RE2 syntax (no look-around, no back-references): {said}") from None
-    if compiled.search("") is not None:
-        raise ValueError("expected a pattern that matches at least one character, but it matches an empty text")
 
 
 def resolve_config(config: AttestConfig | str | Path | dict[str, Any] | None) -> AttestConfig:
