@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
@@ -17,20 +17,47 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 from attest_otel.errors import ConfigError
 
+if TYPE_CHECKING:
+    from opentelemetry.sdk._logs.export import LogRecordExporter
+
+Signal = Literal["TRACES", "METRICS", "LOGS"]
+
 _PACKAGES = {"http/protobuf": "http", "grpc": "grpc"}
+_EXPORTERS: dict[Signal, tuple[str, str]] = {
+    "TRACES": ("trace_exporter", "OTLPSpanExporter"),
+    "METRICS": ("metric_exporter", "OTLPMetricExporter"),
+    "LOGS": ("_log_exporter", "OTLPLogExporter"),
+}
 
 
-def otlp_span_processor(timeout_seconds: float | None = None) -> BatchSpanProcessor:
-    """Return a batch processor that exports spans by OTLP.
+def otlp_span_exporter(timeout_seconds: float | None = None) -> SpanExporter:
+    """Return an exporter of spans by OTLP.
 
     Args:
         timeout_seconds: how long one export may take, retries included; None leaves it to the environment.
 
     Raises:
-        ConfigError: the environment asks for an unknown protocol.
+        ConfigError: the environment asks for an unknown protocol, or says what the exporter can't use.
     """
-    exporter: SpanExporter = import_module(f"{_package('TRACES')}.trace_exporter").OTLPSpanExporter(timeout=timeout_seconds)
-    return BatchSpanProcessor(exporter)
+    exporter: SpanExporter = _exporter("TRACES", timeout_seconds)
+    return exporter
+
+
+def otlp_metric_exporter(timeout_seconds: float | None = None) -> MetricExporter:
+    """Return an exporter of metrics by OTLP; arguments and errors as above."""
+    exporter: MetricExporter = _exporter("METRICS", timeout_seconds)
+    return exporter
+
+
+def otlp_log_exporter(timeout_seconds: float | None = None) -> LogRecordExporter:
+    """Return an exporter of log events by OTLP; arguments and errors as above."""
+    exporter: LogRecordExporter = _exporter("LOGS", timeout_seconds)
+    return exporter
+
+
+def otlp_span_processor(timeout_seconds: float | None = None) -> BatchSpanProcessor:
+    """Return a batch processor that exports spans by OTLP; arguments and errors as above."""
+    return BatchSpanProcessor(otlp_span_exporter(timeout_seconds))
 
 
 def otlp_meter_provider(
@@ -40,16 +67,27 @@ def otlp_meter_provider(
 
     Other arguments and errors as above.
     """
-    exporter: MetricExporter = import_module(f"{_package('METRICS')}.metric_exporter").OTLPMetricExporter(timeout=timeout_seconds)
-    return MeterProvider([PeriodicExportingMetricReader(exporter)], resource=resource, shutdown_on_exit=shutdown_on_exit)
+    reader = PeriodicExportingMetricReader(otlp_metric_exporter(timeout_seconds))
+    return MeterProvider([reader], resource=resource, shutdown_on_exit=shutdown_on_exit)
 
 
-def exports(signal: Literal["TRACES", "METRICS"]) -> bool:
+def exports(signal: Signal) -> bool:
     """Return whether the environment wants a signal exported: `OTEL_{signal}_EXPORTER=none` says no."""
     return os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != "none"
 
 
-def _package(signal: str) -> str:
+def _exporter(signal: Signal, timeout_seconds: float | None) -> Any:
+    module, name = _EXPORTERS[signal]
+    package = _package(signal)
+    try:
+        return getattr(import_module(f"{package}.{module}"), name)(timeout=timeout_seconds)
+    except Exception as error:
+        raise ConfigError(
+            f"the OTLP exporter of {signal.lower()} can't be made as the OTEL_* environment says: {error}"
+        ) from error
+
+
+def _package(signal: Signal) -> str:
     variables = (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((os.environ[name] for name in variables if os.environ.get(name)), "http/protobuf")
     if protocol not in _PACKAGES:

@@ -32,8 +32,9 @@ def install(
 
     Args:
         tracer_provider: by default the global one; where there is none, one is made that exports by
-            OTLP as the `OTEL_*` environment says (protocol, endpoint, `OTEL_TRACES_EXPORTER=none`), and a
-            meter provider with it (`OTEL_METRICS_EXPORTER=none`).
+            OTLP as the `OTEL_*` environment says (protocol, endpoint, `OTEL_TRACES_EXPORTER=none`), and with
+            it a meter provider (`OTEL_METRICS_EXPORTER=none`) and, when the settings ask for log events, a
+            logger provider (`OTEL_LOGS_EXPORTER=none`). What the application has set is never replaced.
         config: settings, a path to attest.yaml, or a mapping; None reads the file `ATTEST_CONFIG` names.
         meter_provider: where metrics go; the global one by default.
         logger_provider: where log events go, when the settings ask for them.
@@ -41,11 +42,13 @@ def install(
         redact: called with every text that is shown, after the patterns; on the agent's thread for what spans show.
 
     Raises:
-        ConfigError: the settings cannot be used, or the provider is not the SDK's.
+        ConfigError: the settings or the environment cannot be used, or the provider is not the SDK's; nothing was added.
     """
     if tracer_provider is None and isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         config = resolve_config(config)  # first: a wrong setting leaves no provider behind
-        _make_global_providers()
+        from attest_otel.export.global_providers import make_global_providers  # noqa: PLC0415  # the exporters' packages
+
+        make_global_providers(measures=meter_provider is None, logs=config.export.log_events and logger_provider is None)
     provider = tracer_provider if tracer_provider is not None else trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         raise ConfigError(
@@ -66,20 +69,21 @@ def install(
         on_report=on_report,
         redact=redact,
     )
+    _say_what_leads_nowhere(processor.config, logger_provider)
     provider.add_span_processor(processor)
     if not put_first(provider, processor):
         logger.warning("the processor could not be put before the exporter's: call its shutdown() before the provider's")
     return processor
 
 
-def _make_global_providers() -> None:
-    from attest_otel.export.otlp import exports, otlp_meter_provider, otlp_span_processor  # noqa: PLC0415
+def _say_what_leads_nowhere(config: AttestConfig, logger_provider: _logs.LoggerProvider | None) -> None:
+    if not config.export.log_events or logger_provider is not None:
+        return
+    from attest_otel.export.global_providers import has_logger_provider  # noqa: PLC0415
+    from attest_otel.export.otlp import exports  # noqa: PLC0415
 
-    made = TracerProvider()
-    if exports("TRACES"):
-        made.add_span_processor(otlp_span_processor())
-    measures = exports("METRICS") and type(metrics.get_meter_provider()).__name__ == "_ProxyMeterProvider"
-    meters = otlp_meter_provider(shutdown_on_exit=True) if measures else None
-    trace.set_tracer_provider(made)
-    if meters is not None:
-        metrics.set_meter_provider(meters)
+    if exports("LOGS") and not has_logger_provider():
+        logger.warning(
+            "install: log events are asked for (export.log_events) and there is no LoggerProvider: they go nowhere "
+            "until one is set (install(logger_provider=...) or opentelemetry._logs.set_logger_provider)"
+        )

@@ -1,4 +1,4 @@
-"""What the tests ask Jaeger and Prometheus through their HTTP APIs, as plain data."""
+"""What the tests ask Jaeger and Prometheus through their HTTP APIs, and read in the Collector's file, as plain data."""
 
 from __future__ import annotations
 
@@ -83,6 +83,16 @@ def query_prometheus(stack: Stack, promql: str) -> list[tuple[Mapping[str, str],
     """The labels and the value of each series of an instant query."""
     answer = get_json(f"{stack.prometheus_url}/api/v1/query", {"query": promql})
     return [(each["metric"], float(each["value"][1])) for each in answer["data"]["result"]]
+
+
+def kept_log_events(stack: Stack, service: str) -> list[dict[str, Any]]:
+    """The log events of a service that the Collector has kept, as OTLP JSON has them; a line still being written is left out."""
+    if not stack.events_file.exists():
+        return []
+    whole_lines, _, _ = stack.events_file.read_text(encoding="utf-8").rpartition("\n")
+    resources = [each for line in whole_lines.splitlines() for each in json.loads(line)["resourceLogs"]]
+    scopes = [scope for each in resources if service in str(each["resource"]) for scope in each["scopeLogs"]]
+    return [record for scope in scopes for record in scope["logRecords"]]
 
 
 def _trace(raw: Mapping[str, Any]) -> StoredTrace:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sysconfig
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.environment import telemetry_to
 from tests.e2e.stack import Stack
 from tests.e2e.stores import StoredTrace, find_trace, wait_for_value
 
@@ -35,7 +34,7 @@ class Demo:
 def demo(request: pytest.FixtureRequest, stack: Stack) -> Demo:
     """One run of the demo over each protocol, sent to the Collector."""
     service = f"demo-{uuid.uuid4().hex[:8]}"
-    environment = _environment(stack, service, request.param)
+    environment = telemetry_to(stack, service, request.param)
     done = subprocess.run(
         [COMMAND, "demo"],
         env=environment,
@@ -113,15 +112,3 @@ def test_the_block_is_counted(stack: Stack, demo: Demo, trace: StoredTrace) -> N
     """The blocked run is one run in Prometheus, and the other verdicts exist with none."""
     for verdict, runs in (("block", 1), ("review", 0), ("pass", 0)):
         wait_for_value(stack, f'attest_runs_total{{attest_verdict="{verdict}", job="{demo.service}"}}', runs)
-
-
-def _environment(stack: Stack, service: str, protocol: str) -> Mapping[str, str]:
-    """The caller's environment without its own telemetry settings, pointed at the stack."""
-    endpoint = stack.otlp_grpc_endpoint if protocol == "grpc" else stack.otlp_http_endpoint
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "ATTEST_"))}
-    return inherited | {
-        "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
-        "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
-        "OTEL_SERVICE_NAME": service,
-        "NO_PROXY": "127.0.0.1,localhost",
-    }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from opentelemetry import metrics
@@ -28,7 +26,7 @@ from opentelemetry.trace import Status, StatusCode
 from tests.e2e import stack as harness
 from tests.e2e.loopback import answers, eventually, get_json
 from tests.e2e.stack import Stack
-from tests.e2e.stores import find_trace, query_prometheus, wait_for_value
+from tests.e2e.stores import find_trace, kept_log_events, query_prometheus, wait_for_value
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -140,12 +138,7 @@ def test_log_events_are_kept(stack: Stack, service: str) -> None:
     provider.get_logger("attest-otel-e2e").emit(record)
     provider.shutdown()
 
-    def look() -> list[Any]:
-        resources = [resource for request in _kept_requests(stack) for resource in request["resourceLogs"]]
-        return [resource for resource in resources if service in str(resource)]
-
-    (kept,) = eventually(look, stack.logs)
-    (found,) = kept["scopeLogs"][0]["logRecords"]
+    (found,) = eventually(lambda: kept_log_events(stack, service), stack.logs)
     assert found["eventName"] == "gen_ai.evaluation.result"
     assert found["attributes"] == [{"key": "attest.evidence", "value": {"stringValue": ARGUMENTS}}]
 
@@ -170,14 +163,6 @@ def test_a_taken_port_is_replaced(stack: Stack, tmp_path: Path, monkeypatch: pyt
         with harness.running_stack(tmp_path) as second:
             assert second.directory.name == "try-2"
             assert answers(f"{second.prometheus_url}/-/ready")
-
-
-def _kept_requests(stack: Stack) -> list[Any]:
-    """The requests in the events file, which appears with the first; a line still being written is left out."""
-    if not stack.events_file.exists():
-        return []
-    whole_lines, _, _ = stack.events_file.read_text(encoding="utf-8").rpartition("\n")
-    return [json.loads(line) for line in whole_lines.splitlines()]
 
 
 def _send_handmade_trace(service: str, exporter: SpanExporter) -> None:
