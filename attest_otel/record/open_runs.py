@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attest_otel.record.agent_run import AgentRun
 
 MAX_OPEN_RUNS = 4096
+MAX_COMPARED_RUNS = 256
 
 _open: dict[int, weakref.ref[AgentRun]] = {}
 _numbers = itertools.count()
@@ -49,18 +50,25 @@ def find(asked: AskedCall, *, surely: bool) -> AgentRun | None:
     Args:
         asked: the call.
         surely: both id and text must be the run's, for a call that may as well belong elsewhere;
-            otherwise an id is enough, or for a call without a known id the tool's name and the text.
+            otherwise an id is enough, or for a call without a known id the tool's name and the text, where
+            at most `MAX_COMPARED_RUNS` are open.
     """
     runs = _runs() if _open and asked.problem is None else []
     if not runs or _waits_in_fallback(asked):
         return None
-    call_id = asked.call_id
-    knowing = [run for run in runs if call_id is not None and is_known(call_id, asked.name, run.requests.store)]
+    knowing = _knowing(runs, asked)
     if len(knowing) == 1 and not surely:
         return knowing[0]
     if surely or knowing:
         return _only([run for run in knowing if _has_text(run, asked)])
-    return _only([run for run in runs if _has_text(run, asked)])
+    return _only([run for run in runs if _has_text(run, asked)]) if len(runs) <= MAX_COMPARED_RUNS else None
+
+
+def _knowing(runs: list[AgentRun], asked: AskedCall) -> list[AgentRun]:
+    call_id, name = asked.call_id, asked.name
+    if call_id is None:
+        return []
+    return [run for run in runs if run.requests.store.may_know(call_id) and is_known(call_id, name, run.requests.store)]
 
 
 def _has_text(run: AgentRun, asked: AskedCall) -> bool:

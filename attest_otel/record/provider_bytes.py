@@ -24,6 +24,9 @@ MAX_STORE_BYTES = 8 * 1024 * 1024
 MAX_CANDIDATES = 64
 MAX_KNOWN_CALLS = 4096
 MAX_KNOWN_CHARS = 512
+MAX_NAMES_OF_AN_ID = 16
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class ProviderBytes:
@@ -52,7 +55,7 @@ class ProviderBytes:
         self._notes: OrderedDict[int, Note] = OrderedDict()
         self._queues: dict[Key, deque[int]] = {}
         self._mixed: set[Key] = set()
-        self._known: OrderedDict[Key, None] = OrderedDict()
+        self._known: OrderedDict[str, frozenset[str]] = OrderedDict()
         self._next = 0
         self._bytes = 0
         self._evicted = 0
@@ -100,7 +103,11 @@ class ProviderBytes:
 
     def knows(self, call_id: str, name: str) -> bool:
         """Return whether an input of this call was noted, taken since or not; ids of long ago are forgotten."""
-        return (call_id, name) in self._known or (call_id, name) in self._queues
+        return name in self._known.get(call_id, ()) or (call_id, name) in self._queues
+
+    def may_know(self, call_id: str) -> bool:
+        """Return whether `knows` or `name_of` can find this id, at the cost of one look-up; an id too long to keep, never."""
+        return call_id in self._known
 
     def name_of(self, call_id: str) -> str | None:
         """Return under which name an input of this call id waits; None where there is none, or several."""
@@ -175,11 +182,16 @@ class ProviderBytes:
         self._queues.setdefault(note.key, deque()).append(seq)
         self._notes[seq] = note
         self._bytes += note.size
-        if sum(map(len, note.key)) <= MAX_KNOWN_CHARS:
-            self._known[note.key] = None
-            if len(self._known) > MAX_KNOWN_CALLS:
-                self._known.popitem(last=False)
+        self._remember(*note.key)
         return seq
+
+    def _remember(self, call_id: str, name: str) -> None:
+        names = self._known.get(call_id, _NO_NAMES)
+        if len(call_id) + len(name) > MAX_KNOWN_CHARS or len(names) >= MAX_NAMES_OF_AN_ID:
+            return
+        self._known[call_id] = names | {name}
+        if len(self._known) > MAX_KNOWN_CALLS:
+            self._known.popitem(last=False)
 
     def _remove(self, seq: int) -> bool:
         note = self._notes.pop(seq, None)
