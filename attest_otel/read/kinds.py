@@ -67,7 +67,7 @@ def _kind_by_marks(span: SpanRecord) -> Kind:
         if isinstance(value, str):
             found = words.get(value)
             if found is not None:
-                return "other" if value == "LLM" and _only_prepares(span) else found
+                return "other" if name == "openinference.span.kind" and _is_only_a_step(span, value) else found
             if value in _PLAIN_OPERATIONS:
                 return "other"
     return _by_other_marks(span, given)
@@ -113,9 +113,15 @@ _CONVERSATIONS = (
 )
 
 
-def _only_prepares(span: SpanRecord) -> bool:
-    """Return whether a span is LlamaIndex' view of a private method beside the model call: it asks no model."""
-    return span.scope.endswith("llama_index") and span.name.rpartition(".")[2].startswith("_")
+def _is_only_a_step(span: SpanRecord, kind: str) -> bool:
+    """Return whether a span was marked by its name alone.
+
+    LlamaIndex calls a private method beside the model call a model call, and LangChain's callback a node of a
+    graph that is called `agent` an agent: each turn of it would be a run, and the tools would be nobody's.
+    """
+    if kind == "LLM":
+        return span.scope.endswith("llama_index") and span.name.rpartition(".")[2].startswith("_")
+    return kind == "AGENT" and span.scope.endswith(".langchain") and '"langgraph_node"' in str(span.attributes.get("metadata"))
 
 
 def _by_other_marks(span: SpanRecord, given: Mapping[str, Any]) -> Kind:

@@ -17,7 +17,7 @@ from attest_otel.trajectory import ArgumentsFidelity
 _CALL_TYPES = frozenset({"tool_call", "tool-call", "tool_use", "function_call", "toolUse", "server_tool_use"})
 _RESULT_TYPES = frozenset({"tool_call_response", "tool-result", "tool_result", "function_call_output", "toolResult"})
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text", "message", None})
-_TOOL_ROLES = frozenset({"tool", "function", "tool-response", "ipython"})
+TOOL_ROLES = frozenset({"tool", "function", "tool-response", "ipython"})
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
 
 
@@ -38,7 +38,7 @@ def read_message(item: Mapping[str, Any], text_fidelity: ArgumentsFidelity = "ve
     content = next((item[k] for k in ("parts", "contents", "content", "text") if item.get(k) is not None), None)
     if item.get("type") in _CALL_TYPES | _RESULT_TYPES:
         found.add_part(item)
-    elif role in _TOOL_ROLES and not _has_result_part(content):
+    elif role in TOOL_ROLES and not _has_result_part(content):
         found.results.append(_tool_message(item, content))
     else:
         found.add(content)

@@ -24,7 +24,7 @@ from attest_otel.read.facts import (
     arguments_from,
 )
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
-from attest_otel.read.messages import read_message, read_messages
+from attest_otel.read.messages import TOOL_ROLES, read_message, read_messages
 from attest_otel.read.outcomes import error_of, result_of
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.values import NOT_JSON, load, load_list, load_object, numbered, text_at, whole_at
@@ -103,7 +103,7 @@ def _messages(given: Mapping[str, Any], prefix: str, fidelity: ArgumentsFidelity
 
 def _message(item: dict[str, Any], fidelity: ArgumentsFidelity) -> Message:
     """Read one message: calls stand in `tool_calls` and again among its `contents`; the first list is the whole one."""
-    if item.get("role") == "tool" or (item.get("tool_call_id") is not None and item.get("content") is not None):
+    if item.get("role") in TOOL_ROLES or (item.get("tool_call_id") is not None and item.get("content") is not None):
         content = item.get("content", item.get("contents"))
         return read_message(
             {"role": "tool", "tool_call_id": item.get("tool_call_id"), "name": item.get("name"), "content": _plain(content)}

@@ -393,3 +393,45 @@ def test_a_tool_that_a_client_ran_within_a_model_call_was_asked_for() -> None:
         None,
         "run_not_requested: no model call on record asked for it",
     ]
+
+
+def test_a_node_of_a_graph_that_is_called_agent_is_no_agent() -> None:
+    """LangGraph's loop of a node `agent` and a node `tools` is one run, though OpenInference marks each turn as an agent."""
+    scope = "openinference.instrumentation.langchain"
+    node: dict[str, Any] = {"openinference__span__kind": "AGENT", "metadata": '{"langgraph_step": 1, "langgraph_node": "agent"}'}
+    asked: dict[str, Any] = {
+        "llm__output_messages__0__message__tool_calls__0__tool_call__id": "c1",
+        "llm__output_messages__0__message__tool_calls__0__tool_call__function__name": "get_order",
+        "llm__output_messages__0__message__tool_calls__0__tool_call__function__arguments": "{}",
+    }
+    said: dict[str, Any] = {"llm__output_messages__0__message__content": "Found."}
+    run = build(
+        span(1, scope=scope, openinference__span__kind="CHAIN", name="LangGraph", end=99),
+        span(2, 1, scope=scope, name="agent", end=29, **node),
+        span(3, 2, scope=scope, openinference__span__kind="LLM", llm__output_messages__0__message__role="assistant", **asked),
+        span(4, 1, scope=scope, openinference__span__kind="TOOL", tool__name="get_order", output__value="found"),
+        span(5, 1, scope=scope, name="agent", **node),
+        span(6, 5, scope=scope, openinference__span__kind="LLM", llm__output_messages__0__message__role="assistant", **said),
+    )
+    assert [(call.id, call.output) for call in calls(run)] == [("c1", "found")]
+    assert (run.final_answer, run.incomplete, run.steps[0].agent) == ("Found.", [], None)
+
+
+def test_openinference_results_in_parts_are_their_text() -> None:
+    """The model of smolagents is given a result as parts under a role of its own."""
+    parts: dict[str, Any] = {
+        "llm__input_messages__0__message__role": "tool-response",
+        "llm__input_messages__0__message__contents__0__message_content__type": "text",
+        "llm__input_messages__0__message__contents__0__message_content__text": "Error: unknown tool",
+    }
+    asked: dict[str, Any] = {
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__tool_calls__0__tool_call__function__name": "get_order",
+    }
+    scope = "openinference.instrumentation.smolagents"
+    run = build(
+        agent(1),
+        span(2, 1, scope=scope, openinference__span__kind="LLM", **asked),
+        span(4, 1, scope=scope, openinference__span__kind="LLM", **parts),
+    )
+    assert [call.output for call in calls(run)] == ["Error: unknown tool"]
