@@ -23,6 +23,7 @@ from attest_otel.read.facts import (
     SpanFacts,
     arguments_from,
 )
+from attest_otel.read.invalid_calls import invalid_calls
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.messages import TOOL_ROLES, read_message, read_messages
 from attest_otel.read.outcomes import error_of, result_of
@@ -73,6 +74,9 @@ def _read_chat(facts: SpanFacts, given: Mapping[str, Any]) -> None:
     fidelity = _fidelity(facts.span.scope)
     facts.inputs = _messages(given, "llm.input_messages", fidelity)
     facts.outputs = _messages(given, "llm.output_messages", fidelity)
+    invalid = invalid_calls(given.get("output.value"))
+    if invalid:
+        facts.outputs = (*(facts.outputs or ()), Message("assistant", calls=invalid))
     systems = [m.text for m in facts.inputs or () if m.role == "system" and m.text]
     facts.system = "\n".join(systems) or None
     facts.tools = read_definitions(_schemas(given))

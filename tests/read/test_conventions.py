@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from attest_otel.read.definitions import read_definitions
+from attest_otel.read.invalid_calls import invalid_calls
 from attest_otel.read.messages import read_message, text_of_content
 from attest_otel.read.span import SpanEvent
 from tests.read.spans import (
@@ -435,3 +436,33 @@ def test_openinference_results_in_parts_are_their_text() -> None:
         span(4, 1, scope=scope, openinference__span__kind="LLM", **parts),
     )
     assert [call.output for call in calls(run)] == ["Error: unknown tool"]
+
+
+def test_langchain_keeps_calls_it_cannot_parse_beside_the_others() -> None:
+    """A call in broken text is in no message that LangChain shows: the whole response still has it, word for word."""
+    fields = {
+        "tool_calls": [],
+        "invalid_tool_calls": [{"type": "invalid_tool_call", "id": "c2", "name": "refund", "args": '{"order": "A-1'}, 7],
+    }
+    response = {"generations": [[{"message": {"lc": 1, "kwargs": fields}}, "junk"], None]}
+    asked: dict[str, Any] = {
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__tool_calls__0__tool_call__id": "c1",
+        "llm__output_messages__0__message__tool_calls__0__tool_call__function__name": "get_order",
+        "output__value": json.dumps(response),
+    }
+    scope = "openinference.instrumentation.langchain"
+    run = build(agent(1), span(2, 1, scope=scope, openinference__span__kind="LLM", **asked))
+    assert [(call.id, call.name, call.arguments_raw) for call in calls(run)] == [
+        ("c1", "get_order", None),
+        ("c2", "refund", '{"order": "A-1'),
+    ]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [None, 7, "", '"invalid_tool_calls": [{', '{"invalid_tool_calls": [{}]}', '[{"invalid_tool_calls": [{"name": 1}]}]'],
+)
+def test_what_is_no_response_of_langchains_holds_no_invalid_call(response: Any) -> None:
+    """Anything else under the attribute's name is left alone."""
+    assert invalid_calls(response) == ()
