@@ -55,7 +55,9 @@ def test_what_surely_belongs_to_the_run_recovers_it(retry: SpanRecord) -> None:
 def test_what_the_runs_own_model_asked_for_recovers_it(named_by: str) -> None:
     """A call made in a pool of threads is the run's where its own model asked for it, by id or by arguments."""
     asked = [chat(n, 1, outputs=[message("assistant", call_part(f"c{n}", "get_order", {"id": 1}))]) for n in (2, 4)]
-    given: dict[str, Any] = {"gen_ai__tool__call__id": "c4"} if named_by == "id" else {"gen_ai__tool__call__arguments": '{"id": 1}'}
+    given: dict[str, Any] = (
+        {"gen_ai__tool__call__id": "c4"} if named_by == "id" else {"gen_ai__tool__call__arguments": '{"id": 1}'}
+    )
     failed = tool(3, 1, gen_ai__tool__call__id="c2", **FAILED)
     assert recovery(agent(1, **NAMED), *asked, failed, tool(5, trace=OTHER, **NAMED, **FINE, **given)) == "retried"
 
