@@ -12,8 +12,9 @@ page, and DESIGN 3 rules 1 and 4.
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Literal, NamedTuple
+
+import re2
 
 from attest_otel.result_fields import field_error, mcp_flag
 from attest_otel.trajectory import Tool, ToolCall
@@ -21,8 +22,10 @@ from attest_otel.trajectory import Tool, ToolCall
 ErrorSource = Literal["is_error", "status", "exit_code", "fields", "text", "returns_nothing"]
 
 MAX_FIELDS_CHARS = 4 * 1024 * 1024
-_STATUS_THAT_MAY_FAIL = re.compile(r'"status(?:_code|Code)?"\s*+:\s*+(?:[45]|"[^a-dg-zA-DG-Z])')
-_ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
+_SIGNS = re2.compile(
+    rb'(?i)error|exception|traceback|"(?:ok|success|http_status)"|"status(?:_?code)?"\s*:\s*(?:[45]|"[^a-dg-z])|\\u00[2-7]'
+)
+"""What a text must hold for a field or a word to speak of an error; an escape may spell any of it. Nearly all hold nothing."""
 _BEFORE_JSON = "\ufeff \t\r\n\v\f\u00a0"
 _TEXT_STARTS = ("error", "exception", "traceback")
 _TRACEBACK_HEADER = "traceback (most recent call last)"
@@ -48,19 +51,23 @@ def decide_outcome(call: ToolCall, tool: Tool | None, *, text_only: bool = False
     """Decide whether a call's result is an error; never raises."""
     if call.is_error is not None:
         return _SAID[call.is_error]
-    structured = None if text_only else _from_structure(call, tool)
+    output = None if call.output_fidelity == "ambiguous" else call.output
+    has_signs = output is not None and _SIGNS.search(output.encode("utf-8", "surrogatepass")) is not None
+    structured = None if text_only else _from_structure(call, tool, output if has_signs else None)
     if structured is not None:
         return structured
-    if call.output is None or call.output_fidelity == "ambiguous":
+    if output is None:
         why = "several results could be this call's" if call.output_fidelity == "ambiguous" else "no result was recorded"
         return Outcome(None, None, why)
-    return _from_text(call.output, returns_nothing=tool is not None and tool.returns_nothing)
+    if not output.strip():
+        return _RETURNS_NOTHING if tool is not None and tool.returns_nothing else _EMPTY
+    return _FINE if not has_signs and output.isascii() else _from_text(output)
 
 
-def _from_structure(call: ToolCall, tool: Tool | None) -> Outcome | None:
+def _from_structure(call: ToolCall, tool: Tool | None, output: str | None) -> Outcome | None:
     if call.error_type:
         return Outcome(True, "status", f"the recorded status is an error ({call.error_type})")
-    result = None if call.output is None or call.output_fidelity == "ambiguous" else _as_object(call.output)
+    result = None if output is None else _as_object(output)
     flag = None if result is None else mcp_flag(result)
     if flag is not None:
         return Outcome(flag, "status", f"isError is {str(flag).lower()}")
@@ -83,7 +90,7 @@ def _as_object(output: str) -> dict[str, Any] | None:
         output = output.lstrip(_BEFORE_JSON)
         if not output.startswith("{"):
             return None
-    if len(output) > MAX_FIELDS_CHARS or not _may_tell(output):
+    if len(output) > MAX_FIELDS_CHARS:
         return None
     try:
         value = json.loads(output)
@@ -92,19 +99,8 @@ def _as_object(output: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _may_tell(output: str) -> bool:
-    """Return whether a field of the object can be one that speaks; only then is it worth parsing."""
-    if '"error' in output or '"ok"' in output or '"success"' in output or '"isError"' in output or '"http_status"' in output:
-        return True
-    if "\\u00" in output and _ESCAPED_ASCII.search(output) is not None:
-        return True
-    return '"status' in output and _STATUS_THAT_MAY_FAIL.search(output) is not None
-
-
-def _from_text(output: str, *, returns_nothing: bool) -> Outcome:
+def _from_text(output: str) -> Outcome:
     text = output.strip().casefold()
-    if not text:
-        return _RETURNS_NOTHING if returns_nothing else _EMPTY
     if text.startswith(_TEXT_STARTS):
         return _STARTS
     for mark, outcome in _CONTAINS.items():
