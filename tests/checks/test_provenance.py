@@ -1,5 +1,6 @@
 """Provenance: the values of acting calls come from somewhere, or the finding says that they do not."""
 
+# ruff: noqa: RUF001  # other scripts
 from __future__ import annotations
 
 from typing import Any
@@ -96,6 +97,76 @@ def test_a_number_as_the_model_wrote_it(literal: str, text: str, verdict: str) -
     """A number of the raw text is looked for by its value, however it is spelled; one that no float holds is left to `arguments`."""
     calls = [ToolCall(name="read", output=text), ToolCall(name="act", arguments_raw=f'{{"value": {literal}}}', output="ok")]
     assert verdicts(Trajectory(task="Help me.", tools=TOOLS, steps=[Step(tool_call=call) for call in calls])) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1500, "send 1.5k"), (2_000_000, "raise 2 million"), (12, "a dozen eggs"), (250, "two hundred fifty dollars"), (21, "half of 42"),
+        (33.33, "split 100 three ways"), (21.45, "15% of 143"), (120, "block 2 hours"), (3600, "for one hour"), (48, "two days"),
+        ("2026-03-10", "am 10. März 2026"), ("2026-03-10", "le 10 mars"), ("2026-03-10", "el 10 de marzo"), ("2026-03-10", "2026年3月10日に"),
+        ("2026-03-10", "10/3/26"), ("2026-03-17", "one week from March 10"), ("2026-03-10", "nächsten Dienstag"), ("2026-03-10", "明天"),
+        ("20260310", "on 2026-03-10"), (1773100800, "on 2026-03-10"), ("+15550100199", "call (555) 010-0199"), (12345678, "12 345 678"),
+        ("DE02120300000000202051", "DE02 1203 0000 0000 2020 51"), ("4242424242424242", "4242 4242 4242 4242"),
+        ("ORD-448192", "order 448192"), ("Refund of ORD-448192", "order 448192"), ("4200", "4,200"), ("ORD-448192", "退款订单ORD-448192吧"), (42, "退款42元"), (42, "€42"),
+        ("ＯＲＤ-448192", "ORD-448192"),
+    ],
+)  # fmt: skip
+def test_a_value_is_meant_in_other_words(value: Any, text: str) -> None:
+    """What the user says in words, other units, other languages or other groups of digits explains a value."""
+    assert verdicts(run_of({"value": value}, task=text)) == ["grounded"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4201, "refund 4200"), (4250, "10% of 4200"), (1600, "1.5k"), (150, "2 hours"), (2100, "refund 4200"), (777, "split 1000 by 3"),
+        ("2026-03-11", "10. März 2026"), ("2026-03-10", "2026年3月11日"), (20260310, "order 5"), (1773100800, "order 5"),
+        ("+15550100198", "555-010-0199"), ("DE02120300000000202052", "DE02 1203 0000 0000 2020 51"), ("99887766", "9988 776 65"),
+        ("ORD-448192", "order 448193"), ("INV-448192.pdf", "make a file"),
+    ],
+)  # fmt: skip
+def test_what_other_words_do_not_mean(value: Any, text: str) -> None:
+    """One digit off, another share, another day: nothing explains them."""
+    assert verdicts(run_of({"value": value}, task=text)) == ["ungrounded"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Zürich", "fly to Zurich"),
+        ("Zurich", "nach Zürich"),
+        ("Max Müller", "für Max Mueller"),
+        ("Иван Петров", "для Ивана Петрова"),
+    ],
+)
+def test_a_name_is_found_in_other_spellings(name: str, text: str) -> None:
+    """Accents, umlauts and the endings of inflected names are spelling; another name is not."""
+    assert verdicts(run_of({"customer_name": name}, task=text)) == ["grounded"]
+    assert verdicts(run_of({"customer_name": name}, task="Bern, Anna Smirnova, Анна")) == ["ungrounded"]
+
+
+@pytest.mark.parametrize(
+    ("value", "output"),
+    [
+        (62.75, '{"items": [{"price": 12.5}, {"price": 20}, {"price": 30.25}]}'), (6275, '[{"price": 12.5}, {"price": 20}, {"price": 30.25}]'),
+        (62.75, '[{"price": 12.5, "name": "Caf\u00e9"}, {"price": 50.25, "at": "Z\\u00fcrich"}]'),
+        (44.94, '{"net": 42.0, "tax_rate": 0.07}'), (3780, '{"total": 4200, "fee_percent": 10}'), (30, '{"a": 10, "b": 20}'),
+    ],
+)  # fmt: skip
+def test_a_value_is_worked_out_from_a_result(value: float, output: str) -> None:
+    """Sums of a field and shares in per cent are computed; a sum of something else is not."""
+    assert verdicts(run_of({"amount": value}, output=output)) == ["grounded"]
+    assert verdicts(run_of({"amount": value + 3}, output=output)) == ["ungrounded"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"limit": 50, "page_size": 25}, {"timeout_seconds": 30}, {"filename": "report_2026_q1.pdf"}]
+)
+def test_how_a_tool_is_to_work_needs_no_source(arguments: dict[str, Any]) -> None:
+    """Limits, pages, time-outs and the names of new files are the agent's own."""
+    assert verdicts(run_of(arguments)) == ["grounded"]
+    assert verdicts(run_of({"credit_limit": 50})) == ["ungrounded"]
 
 
 def test_a_computed_value_is_grounded() -> None:

@@ -1,8 +1,8 @@
 """Where do the values of a side-effecting call come from?
 
 Every value that is asked about (see `asked_values`) is looked for in the task, the user's other turns and
-uploads, the system prompt and what tools returned before the call. A value may also be computed: the sum, difference or
-small multiple of two numbers seen lately. One finding `grounded` per call; one per value that is
+uploads, the system prompt and what tools returned before the call. A value may also be spelled otherwise, worked out
+from numbers seen lately, or meant (`looking`). One finding `grounded` per call; one per value that is
 `ungrounded` (found nowhere) or `tainted` (found only in the words of a payload that `injection` flagged: its
 paragraph; of wording that honest texts hold too, what follows the wording. A payload that only asks for silence,
 or that the task hands itself over to, taints nothing, and neither does quoting one in a report of it).
@@ -17,12 +17,9 @@ The agent's own thoughts, arguments and messages explain nothing.
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from attest_otel.checks.injection import shared_scan
@@ -31,7 +28,8 @@ from attest_otel.checks.injection.reports import is_report
 from attest_otel.checks.injection.scan import Scanned
 from attest_otel.checks.injection.tasks import hands_itself_over
 from attest_otel.checks.provenance.asked_values import Asked, asked_values
-from attest_otel.checks.provenance.grounding import Evidence, SearchLimitError, spellings_of_date, spellings_of_number
+from attest_otel.checks.provenance.grounding import Evidence, SearchLimitError
+from attest_otel.checks.provenance.looking import Looking, stands_in
 from attest_otel.checks.tool_use import find_recoveries
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, Severity, make_finding, make_result, share_passed
@@ -41,11 +39,6 @@ NAME = "provenance"
 MAX_FINDINGS_PER_CALL = 20
 MAX_EVIDENCE_CHARS = 16_777_216
 MAX_TASK_CHARS = 1_048_576
-
-_RELATIVE_DAY = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday|now|asap|next|this|coming|last|in (?:a|an|one|two|three|\d+) (?:days?|weeks?|months?)|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekend|heute|morgen|demain|mañana)\b",
-    re.IGNORECASE,
-)
 
 
 def check(view: RunView) -> CheckResult | None:
@@ -109,7 +102,7 @@ class _Search:
         try:
             missing = [value for value in values if not self._explained(value)]
             flagged = self._sources.flagged
-            held = [] if flagged.is_empty else [value for value in missing if self._holds(flagged, value)]
+            held = [] if flagged.is_empty else [value for value in missing if stands_in(flagged, value)]
         except SearchLimitError:
             return [_finding(call, "warn", "unchecked", "The run is larger than this check may search.")]
         found = [self._tainted(call, value) for value in held if not is_report(str(value.value).lower())]
@@ -127,15 +120,14 @@ class _Search:
         key = (value.kind, value.parts or value.value)
         if key in self._known:
             return True
-        if not self._holds(self._sources.clean, value):
+        if not self._looking.explains(self._sources.clean, value):
             return False
         self._known.add(key)
         return True
 
     @cached_property
-    def _relative(self) -> bool:
-        """Whether the user spoke of a day without naming its date."""
-        return _RELATIVE_DAY.search(self._task) is not None
+    def _looking(self) -> Looking:
+        return Looking(self._task)
 
     def _tainted(self, call: Call, value: Asked) -> Finding:
         reason = f"{value.path} is found only in text that carries instructions for the agent."
@@ -149,17 +141,6 @@ class _Search:
         if call.outcome.is_error and call.index in find_recoveries(self._view):
             return _finding(call, "pass", "ungrounded", f"{reason} The tool refused it, and a later call worked.", value)
         return _finding(call, "warn", "ungrounded", reason, value)
-
-    def _holds(self, evidence: Evidence, asked: Asked) -> bool:
-        if asked.kind == "number":
-            return any(map(evidence.holds, spellings_of_number(asked.value))) or _computed(asked.value, evidence)
-        if asked.kind == "date":
-            return any(map(evidence.holds, spellings_of_date(asked.parts[0]) or asked.parts)) or (
-                evidence is self._sources.clean and self._relative
-            )
-        if asked.kind == "words":
-            return evidence.holds_words(asked.parts[0])
-        return all(map(evidence.holds, asked.parts))
 
     def _read(self, item: Scanned) -> str | None:
         """Return what a tool's text explains; the words of a payload explain nothing but taint."""
@@ -228,19 +209,6 @@ class _Seen:
             heapq.heappush(self._by_end, (ended, number))
         if turn is None and ended is None:
             heapq.heappush(self._by_turn, (-1, number))
-
-
-def _computed(value: float, evidence: Evidence) -> bool:
-    """Whether a number is the sum, difference or small multiple of numbers seen lately."""
-    wanted = abs(Decimal(str(value)))
-    numbers = evidence.recent_numbers()
-    seen = set(numbers)
-    for number in numbers:
-        if wanted - number in seen or wanted + number in seen:
-            return True
-        if any(number * factor == wanted for factor in range(2, 11)):
-            return True
-    return any(sum(pair) == wanted for pair in pairwise(numbers))
 
 
 def _finding(call: Call, severity: Severity, verdict: str, reason: str, value: Asked | None = None) -> Finding:

@@ -3,9 +3,11 @@
 Asked about: numbers above ten; dates; identifiers, addresses and names; in longer text only the
 identifiers and addresses inside it. Not asked about: true, false and null; what the tool's schema declares
 (enum, const, default); small numbers and counts; idempotency keys and other generated tokens; the
-agent's own wording (reasons, subjects, messages) and thinking; the programs given to shell-like tools.
+agent's own wording (reasons, subjects, messages) and thinking; how a tool is to work (limits, pages, time-outs); names
+it gives to files; the programs given to shell-like tools.
 """
 
+# ruff: noqa: SIM905  # a list of words
 from __future__ import annotations
 
 import math
@@ -27,6 +29,11 @@ SMALL_NUMBER = 10
 
 _GENERATED = re.compile(r"idempot|nonce|correlation|request_?id|trace_?id|client_?token|^uuid$|session_?id", re.IGNORECASE)
 _THINKING = frozenset({"thought", "thoughts", "thinking", "reasoning", "rationale", "reflection", "plan"})
+_TECHNICAL = frozenset(
+    "limit offset page page_size per_page max_results top_k timeout timeout_seconds timeout_ms retries max_retries".split()
+)
+_FILE_NAME = re.compile(r"[\w. -]{1,120}\.[A-Za-z][A-Za-z0-9]{1,4}")
+_NAME_PART = re.compile(r"[A-Za-z0-9]+")
 _NAMED = re.compile(
     r"name|recipient|payee|beneficiary|passenger|customer|owner|^to$|attendee|assignee|city|address|receiver", re.IGNORECASE
 )
@@ -102,7 +109,7 @@ def _needs_no_source(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_own_wording(name: str) -> bool:
-    return name in _THINKING or _GENERATED.search(name) is not None
+    return name in _THINKING or name in _TECHNICAL or _GENERATED.search(name) is not None
 
 
 def _asked(path: str, name: str, value: Any) -> Asked | None:
@@ -119,6 +126,9 @@ def _asked(path: str, name: str, value: Any) -> Asked | None:
     if text.startswith(("/", "~", ".")) or "/" in text:
         return _identifiers(path, value, text)
     if has_digit(text):
+        if _FILE_NAME.fullmatch(text):
+            parts = tuple(dict.fromkeys(word for word in _NAME_PART.findall(text) if is_identifier(word)))
+            return Asked(path, value, "text", parts) if parts else None
         return Asked(path, value, "identifier", (text,)) if _digits(text) else None
     if (
         "_" in text.strip("_")
