@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attest_otel.read.facts import ABSENT, Arguments, Message, Request, ToolResult, arguments_from
-from attest_otel.read.values import MAX_PARTS, load, load_list, text_of
-from attest_otel.result_fields import mcp_flag
+from attest_otel.read.result_text import bare_result, error_flag, result_text
+from attest_otel.read.values import MAX_PARTS, load, load_list
 from attest_otel.trajectory import ArgumentsFidelity
 
 _CALL_TYPES = frozenset({"tool_call", "tool-call", "tool_use", "function_call", "toolUse", "server_tool_use"})
@@ -96,9 +96,9 @@ def _is_nested_result(part: Mapping[str, Any]) -> bool:
 
 
 def _tool_message(item: Mapping[str, Any], content: Any) -> ToolResult:
-    output, is_error = _result_text(item.get("result", content) if content is None else content)
+    output, is_error = result_text(item.get("result", content) if content is None else content)
     call_id = _first_text(item, "tool_call_id", "id", "toolCallId", "call_id")
-    return ToolResult(output, call_id, _first_text(item, "name"), _flag(item, is_error))
+    return ToolResult(output, call_id, _first_text(item, "name"), error_flag(item, is_error))
 
 
 def _listed(value: Any) -> list[Any]:
@@ -180,10 +180,10 @@ class _Parts:
         return False
 
     def _add_result(self, part: Mapping[str, Any]) -> None:
-        value = next((part[k] for k in ("response", "result", "content", "output") if part.get(k) is not None), None)
-        output, is_error = _result_text(value)
+        name = next((k for k in ("response", "result", "content", "output") if part.get(k) is not None), None)
+        output, is_error = ("", None) if name == "content" and part[name] == [] else result_text(part[name] if name else None)
         call_id = _first_text(part, "id", "tool_use_id", "toolCallId", "toolUseId", "call_id", "tool_call_id")
-        self.results.append(ToolResult(output, call_id, _first_text(part, "name", "toolName"), _flag(part, is_error)))
+        self.results.append(ToolResult(output, call_id, _first_text(part, "name", "toolName"), error_flag(part, is_error)))
 
     def _add_text(self, part: Mapping[str, Any]) -> None:
         text = part.get("content", part.get("text"))
@@ -191,44 +191,6 @@ class _Parts:
             self.texts.append(text)
         elif isinstance(text, list | Mapping):
             self.texts.extend(filter(None, [text_of_content(text)]))
-
-
-def bare_result(value: Any) -> Any:
-    """Take text out of the object that Google's clients put it into, because a response must be one."""
-    if isinstance(value, Mapping) and value.keys() == {"result"} and isinstance(value["result"], str):
-        return value["result"]
-    return value
-
-
-def _flag(part: Mapping[str, Any], otherwise: bool | None) -> bool | None:
-    for name in ("is_error", "isError"):
-        if isinstance(part.get(name), bool):
-            return bool(part[name])
-    return True if part.get("status") == "error" else otherwise
-
-
-def _result_text(value: Any) -> tuple[str | None, bool | None]:
-    """Return a result's text and, where its shape says so, whether it is an error."""
-    if value is None or isinstance(value, str):
-        return value, None
-    if isinstance(value, Mapping):
-        kind = value.get("type")
-        if isinstance(kind, str) and "value" in value and kind in {"text", "json", "error-text", "error-json", "content"}:
-            return text_of(value["value"]), True if kind.startswith("error") else None
-        if set(value) == {"text"} and isinstance(value["text"], str):
-            return value["text"], None
-        flag = mcp_flag(value)
-        if flag is not None and isinstance(value["content"], list):
-            return _result_text(value["content"])[0], flag
-    if isinstance(value, list) and value and all(_is_text_part(part) for part in value):
-        return "\n".join(str(part.get("text", part.get("content"))) for part in value), None
-    return text_of(value), None
-
-
-def _is_text_part(part: Any) -> bool:
-    if not isinstance(part, Mapping) or part.get("type", "text") != "text":
-        return False
-    return isinstance(part.get("text", part.get("content")), str)
 
 
 def _repeats_a_call(text: str) -> bool:

@@ -27,6 +27,7 @@ from attest_otel.read.invalid_calls import invalid_calls
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.messages import TOOL_ROLES, read_message, read_messages
 from attest_otel.read.outcomes import error_of, result_of
+from attest_otel.read.request_body import with_error_marks
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.values import NOT_JSON, load, load_list, load_object, numbered, text_at, whole_at
 from attest_otel.trajectory import ArgumentsFidelity, Tool
@@ -72,7 +73,7 @@ def _fidelity(scope: str) -> ArgumentsFidelity:
 
 def _read_chat(facts: SpanFacts, given: Mapping[str, Any]) -> None:
     fidelity = _fidelity(facts.span.scope)
-    facts.inputs = _messages(given, "llm.input_messages", fidelity)
+    facts.inputs = with_error_marks(_messages(given, "llm.input_messages", fidelity), given.get("input.value"))
     facts.outputs = _messages(given, "llm.output_messages", fidelity)
     invalid = invalid_calls(given.get("output.value"))
     if invalid:

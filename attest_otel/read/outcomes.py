@@ -7,7 +7,8 @@ from typing import Any
 
 from attest_otel import attributes as names
 from attest_otel.read.facts import ToolResult
-from attest_otel.read.messages import bare_result, read_message
+from attest_otel.read.messages import read_message
+from attest_otel.read.result_text import bare_result
 from attest_otel.read.span import SpanRecord
 from attest_otel.read.values import NOT_JSON, load, text_at
 from attest_otel.result_fields import mcp_flag

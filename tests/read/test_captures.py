@@ -198,7 +198,7 @@ def test_a_tool_that_raises_is_seen(name: str) -> None:
     no_tool_spans = NO_AGENT - {"anthropic-sdk-native-runner", "mcp-sdk-native", "traceloop-mcp"}
     if source in no_tool_spans:
         assert call.error_type is None
-        assert call.is_error is (True if source == "traceloop-0.47-anthropic" else None)
+        assert call.is_error is (True if source in {"traceloop-0.47-anthropic", "openinference-anthropic"} else None)
     else:
         assert call.error_type is not None
         assert call.is_error in (None, True)

@@ -466,3 +466,75 @@ def test_langchain_keeps_calls_it_cannot_parse_beside_the_others() -> None:
 def test_what_is_no_response_of_langchains_holds_no_invalid_call(response: Any) -> None:
     """Anything else under the attribute's name is left alone."""
     assert invalid_calls(response) == ()
+
+
+@pytest.mark.parametrize(
+    ("block", "is_error"),
+    [
+        ({"type": "tool_result", "tool_use_id": "c1", "content": "no such order", "is_error": True}, True),
+        ({"type": "tool_result", "tool_use_id": "c1", "content": "no such order"}, None),
+        ({"type": "tool_result", "tool_use_id": "c9", "content": "no such order", "is_error": True}, None),
+        ({"toolResult": {"toolUseId": "c1", "content": [{"text": "no such order"}], "status": "error"}}, True),
+        ({"toolResult": {"toolUseId": "c1", "content": [{"text": "no such order"}], "status": "success"}}, None),
+    ],
+)
+def test_openinference_shows_in_the_request_alone_that_a_result_is_an_error(block: dict[str, Any], is_error: bool | None) -> None:
+    """The flattened messages lose Anthropic's and Bedrock's mark; what the model was told is no success."""
+    scope = "openinference.instrumentation.anthropic"
+    asked: dict[str, Any] = {
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__tool_calls__0__tool_call__id": "c1",
+        "llm__output_messages__0__message__tool_calls__0__tool_call__function__name": "get_order",
+    }
+    shown: dict[str, Any] = {
+        "llm__input_messages__0__message__role": "tool",
+        "llm__input_messages__0__message__tool_call_id": "c1",
+        "llm__input_messages__0__message__content": "no such order",
+        "input__value": json.dumps({"messages": [{"role": "user", "content": [block]}]}),
+    }
+    run = build(
+        agent(1),
+        span(2, 1, scope=scope, openinference__span__kind="LLM", **asked),
+        span(4, 1, scope=scope, openinference__span__kind="LLM", **shown),
+    )
+    (call,) = calls(run)
+    assert (call.output, call.is_error) == ("no such order", is_error)
+
+
+def test_bedrocks_json_results_are_their_json() -> None:
+    """A result of Bedrock's is a list of parts, of text or of JSON: the object inside is what the tool returned."""
+    part = {"toolResult": {"toolUseId": "c1", "content": [{"json": {"error": "gone"}}, {"text": "sorry"}]}}
+    (result,) = read_message({"role": "user", "content": [part]}).results
+    assert result.output == '{"error": "gone"}\nsorry'
+
+
+@pytest.mark.parametrize(
+    ("response", "output"),
+    [
+        ('[{"json": {"error": "gone"}}]', '{"error": "gone"}'),
+        ('[{"type": "text", "text": "Error: gone"}]', "Error: gone"),
+        ('[{"type": "order", "text": "mug"}]', '[{"type": "order", "text": "mug"}]'),
+        ('[{"json": 1, "id": 2}]', '[{"json": 1, "id": 2}]'),
+        ('[{"type": "text"', '[{"type": "text"'),
+        ("[]", "[]"),
+    ],
+)
+def test_parts_that_were_written_as_text_once_more_are_parts(response: str, output: str) -> None:
+    """Traceloop writes the parts of a result down as one text; an error among them must not hide in it."""
+    (result,) = read_message(message("tool", result_part("c1", response))).results
+    assert result.output == output
+
+
+@pytest.mark.parametrize(
+    ("part", "output"),
+    [
+        ({"type": "tool_result", "tool_use_id": "c1", "content": []}, ""),
+        ({"toolResult": {"toolUseId": "c1", "content": []}}, ""),
+        ({"type": "tool_call_response", "id": "c1", "response": []}, "[]"),
+        ({"type": "tool_result", "tool_use_id": "c1"}, None),
+    ],
+)
+def test_no_parts_are_an_empty_result(part: dict[str, Any], output: str | None) -> None:
+    """A result without a part is empty, an empty list that a tool returned is one, and one without content isn't recorded."""
+    (result,) = read_message({"role": "user", "content": [part]}).results
+    assert result.output == output
