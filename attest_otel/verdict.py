@@ -185,7 +185,7 @@ def was_checked(finding: Finding) -> bool:
 
 def strictest(dispositions: Iterable[Disposition]) -> Disposition:
     """Return the strictest of the dispositions; pass where there is none."""
-    return max(dispositions, key=lambda d: DISPOSITION_RANK[d], default="pass")
+    return max(dispositions, key=DISPOSITION_RANK.__getitem__, default="pass")
 
 
 def _claims_checked(result: CheckResult) -> int:
