@@ -217,6 +217,9 @@ def _task(given: Mapping[str, Any]) -> str | None:
                 m.text for item in messages if isinstance(item, dict) and (m := read_message(item)).role == "user" and m.text
             ]
             return texts[-1] if texts else None
+        content = found.get("new_message")
+        if isinstance(content, dict):
+            return read_message(content).text
         return text_at(found, "task", "input", "question", "query", "prompt")
     return value if found is NOT_JSON and isinstance(value, str) and value != _REDACTED else None
 
@@ -239,7 +242,8 @@ def _answer(given: Mapping[str, Any]) -> str | None:
         if isinstance(messages, list) and messages and isinstance(messages[-1], dict):
             last = read_message(messages[-1])
             return last.text if last.role == "assistant" and not last.calls else None
-        return text_at(found, "output", "answer", "result", "raw")
+        content = found.get("content")
+        return read_message(content).text if isinstance(content, dict) else text_at(found, "output", "answer", "result", "raw")
     if found is not NOT_JSON or not isinstance(value, str) or _PYTHON_OBJECT.match(value) is not None:
         return None
     return value if value not in {"", _REDACTED} else None

@@ -14,7 +14,7 @@ from attest_otel.read.values import NOT_JSON, load, text_at
 from attest_otel.result_fields import mcp_flag
 
 OTHER_ERROR = "_OTHER"
-_GOOGLE_ADK = "gcp.vertex.agent"
+_GOOGLE_ADK = frozenset({"gcp.vertex.agent", "openinference.instrumentation.google_adk"})
 _LLAMA_INDEX_FIELDS = frozenset({"tool_name", "raw_input", "raw_output"})
 NO_RESULT = ToolResult(None)
 
@@ -56,7 +56,7 @@ def _spelled(text: str) -> str:
 
 
 def _may_be_wrapped(text: str) -> bool:
-    marks = ('"type"', '"is_error"', '"isError"', '"result"', '[{"text"', '"raw_output"')
+    marks = ('"type"', '"is_error"', '"isError"', '"result"', '[{"text"', '"raw_output"', '"response"')
     return text[:1] in "[{" and any(mark in text for mark in marks)
 
 
@@ -73,8 +73,9 @@ def _unwrapped(value: Any, scope: str) -> ToolResult | None:
         return _read({"content": value["result"], "is_error": value.get("is_error")})
     if mcp_flag(value) is not None and isinstance(value["content"], list):
         return _read({"content": value})
-    if scope == _GOOGLE_ADK and (bare := bare_result(value)) is not value:
-        return ToolResult(bare)
+    if scope in _GOOGLE_ADK:
+        inner = bare_result(value["response"] if value.keys() >= {"name", "response"} else value)
+        return None if inner is value else _read({"response": inner})
     return None
 
 

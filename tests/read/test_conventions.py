@@ -538,3 +538,32 @@ def test_no_parts_are_an_empty_result(part: dict[str, Any], output: str | None) 
     """A result without a part is empty, an empty list that a tool returned is one, and one without content isn't recorded."""
     (result,) = read_message({"role": "user", "content": [part]}).results
     assert result.output == output
+
+
+@pytest.mark.parametrize(
+    ("written", "output", "is_error"),
+    [
+        ({"id": "c1", "name": "refund", "response": {"result": "done"}}, "done", None),
+        ({"id": "c1", "name": "refund", "response": {"error": "no such order"}}, '{"error": "no such order"}', None),
+        ({"result": "done"}, "done", None),
+        ({"result": "done", "code": 1}, '{"result": "done", "code": 1}', None),
+    ],
+)
+def test_openinferences_view_of_adk_is_unwrapped(written: dict[str, Any], output: str, is_error: bool | None) -> None:
+    """It writes down Google's whole function response: the error of a tool stands inside."""
+    scope = "openinference.instrumentation.google_adk"
+    ran = span(2, 1, scope=scope, openinference__span__kind="TOOL", tool__name="refund", output__value=json.dumps(written))
+    (call,) = calls(build(agent(1), ran))
+    assert (call.output, call.is_error) == (output, is_error)
+
+
+def test_openinferences_view_of_an_adk_invocation_has_task_and_answer() -> None:
+    """The root's input is the user's message, its output the last event: both in Google's own form."""
+    asked = json.dumps({"user_id": "u", "new_message": {"role": "user", "parts": [{"text": "Refund it."}]}})
+    answered = json.dumps({"content": {"role": "model", "parts": [{"text": "Done."}]}, "partial": False})
+    scope = "openinference.instrumentation.google_adk"
+    run = build(
+        span(1, scope=scope, openinference__span__kind="CHAIN", end=99, input__value=asked, output__value=answered),
+        span(2, 1, scope=scope, openinference__span__kind="TOOL", tool__name="refund", output__value="done"),
+    )
+    assert (run.task, run.final_answer) == ("Refund it.", "Done.")
