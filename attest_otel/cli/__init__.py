@@ -37,6 +37,13 @@ class _Commands(click.Group):
         command = getattr(import_module(f"attest_otel.cli.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from attest_otel.names import did_you_mean  # noqa: PLC0415  # only a misspelt command needs it
+
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS) or '.'}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         from attest_otel.cli import output  # noqa: PLC0415  # `--help` needs no rich
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from typing import get_args
 
 import click
 from rich.console import Console
@@ -13,33 +14,38 @@ from rich.text import Text
 from attest_otel.checks import ORDER
 from attest_otel.cli.contracts import RunContracts
 from attest_otel.cli.inputs import BAD_INPUT, Inputs, load_settings
+from attest_otel.cli.options import BAD, CONFIG_HELP, Choice, epilog, format_option
 from attest_otel.cli.output import terminal, write_line
-from attest_otel.cli.render import STYLES, render_report
+from attest_otel.cli.render import STYLES, Kind, render_advice, render_report
 from attest_otel.config import CheckName
 from attest_otel.findings import DISPOSITION_RANK
-from attest_otel.grader import Attest
+from attest_otel.grader import AnswerKind, Attest
 from attest_otel.names import unknown
-from attest_otel.redaction import Redactor
 
 READS_CASES = frozenset({"expectations", "selection"})
 
 
-@click.command()
+@click.command(
+    epilog=epilog(
+        {0: "nothing reached --fail-on", 1: "something did", 2: f"{BAD}; every good run is still reported"},
+        "attest-otel check runs.jsonl --cases cases.yaml --fail-on review",
+    )
+)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--config", metavar="F", help="attest.yaml; by default the file that ATTEST_CONFIG names.")
+@click.option("--config", metavar="F", help=CONFIG_HELP)
 @click.option("--cases", metavar="F", help="Cases for every agent that names none in the configuration.")
 @click.option("--checks", metavar="a,b", help="Run these checks only.")
+@format_option("one report a line")
 @click.option(
-    "--format",
-    "output",
-    type=click.Choice(["table", "json"]),
-    default="table",
+    "--kind",
+    type=Choice(get_args(AnswerKind)),
+    default="factual",
     show_default=True,
-    help="json: one report a line.",
+    help="What counts as supported, for a grading model's faithfulness; auto: code where the evidence holds a diff.",
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(["block", "review", "never"]),
+    type=Choice(["block", "review", "never"]),
     default="block",
     show_default=True,
     help="What makes the exit code 1.",
@@ -50,9 +56,10 @@ def check(
     cases: str | None,
     checks: str | None,
     output: str,
+    kind: AnswerKind,
     fail_on: str,
 ) -> None:
-    """Grade the runs in PATH...: run files, OTLP JSON, Jaeger JSON, or folders of them."""
+    """Grade the runs in PATH...: run files, OTLP JSON, Jaeger JSON, folders of them, or - for standard input."""
     wanted = parse_checks(checks)
     if wanted and cases and READS_CASES.isdisjoint(wanted):
         raise click.UsageError(f"--cases: nothing in --checks reads cases; add {' or '.join(sorted(READS_CASES))}")
@@ -62,15 +69,17 @@ def check(
     contracts = RunContracts(attest, inputs.complain)
     console = terminal()
     verdicts: Counter[str] = Counter()
-    for run in inputs.runs():
+    kinds: Counter[Kind] = Counter()
+    for place, run in inputs.placed_runs():
         contracts.check(run)
-        report = attest.evaluate(run, checks=names)
+        report = attest.evaluate(run, checks=names, answer_kind=kind)
         verdicts[report.verdict] += 1
         if output == "json":
             write_line(report.to_json())
         else:
-            render_report(console, run, report, Redactor(attest.config.redaction))
+            kinds += render_report(console, run, report, attest.redactor, place)
     if output == "table":
+        render_advice(console, kinds)
         _summary(console, verdicts)
     sys.exit(exit_code(verdicts, fail_on, bad=inputs.bad))
 

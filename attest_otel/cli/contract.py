@@ -7,11 +7,17 @@ from pathlib import Path
 import click
 
 from attest_otel.cases import load_cases
+from attest_otel.cli.options import BAD, epilog
 from attest_otel.contract import check_contract
 from attest_otel.tool_files import read_tools
 
 
-@click.command()
+@click.command(
+    epilog=epilog(
+        {0: "every case fits the tools", 2: f"one does not, or {BAD}"},
+        "attest-otel contract cases.yaml --tools tools.json",
+    )
+)
 @click.argument("cases", metavar="CASES.yaml")
 @click.option("--tools", "tools_file", metavar="TOOLS.json", required=True, help="The tools' current definitions.")
 def contract(cases: str, tools_file: str) -> None:

@@ -10,6 +10,7 @@ import click
 
 from attest_otel.cli import demo_agent
 from attest_otel.cli.demo_sending import Sending
+from attest_otel.cli.options import epilog
 from attest_otel.cli.output import terminal
 from attest_otel.cli.render import print_beside, render_report
 from attest_otel.live.install import install
@@ -20,7 +21,12 @@ REPORT_SECONDS = 10.0
 MAX_CHARS = 200
 
 
-@click.command()
+@click.command(
+    epilog=epilog(
+        {0: "the demo ran, whatever its verdict", 2: "the OTEL_* environment can't be followed"},
+        "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 attest-otel demo",
+    )
+)
 def demo() -> None:
     """A refund agent goes wrong; see the verdict in ten seconds."""
     console = terminal()
@@ -46,14 +52,14 @@ def demo() -> None:
     trace_id = f"{run.span.get_span_context().trace_id:032x}"
     failure = sending.finish()
     if sending.endpoint is None:
-        console.print("\nSet OTEL_EXPORTER_OTLP_ENDPOINT to see this run, and why, in Jaeger and Prometheus.")
+        console.print("Set OTEL_EXPORTER_OTLP_ENDPOINT to see this run, and why, in Jaeger and Prometheus.")
         return
     where = show(sending.endpoint, 200)
     if failure is None:
-        console.print(f"\nSent to {where}: trace {trace_id}")
+        console.print(f"Sent to {where}: trace {trace_id}")
         return
     why = show(failure, 300)
     click.echo(
-        f"\nNot everything arrived at {where} ({why}). Is a Collector listening there? The verdict stands without it.",
+        f"Not everything arrived at {where} ({why}). Is a Collector listening there? The verdict stands without it.",
         err=True,
     )

@@ -29,12 +29,17 @@ class Inputs:
 
     def runs(self) -> Iterator[Trajectory]:
         """Yield every run that can be read, in input order; say on standard error what can't."""
+        for _, run in self.placed_runs():
+            yield run
+
+    def placed_runs(self) -> Iterator[tuple[str, Trajectory]]:
+        """Yield the same, each with the file and the line that it stands in."""
         for result in self.results():
             if result.run is not None:
-                yield result.run
+                yield str(result.path) if result.line is None else f"{result.path}:{result.line}", result.run
 
     def results(self) -> Iterator[ReadResult]:
-        """Yield the same with where each run stands."""
+        """Yield what was read of each run or instead of it, in input order."""
         with _progress() as progress:
             task = progress.add_task("reading", total=None, visible=False)
 

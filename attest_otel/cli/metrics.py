@@ -6,15 +6,16 @@ import sys
 from typing import Any
 
 import click
-from rich.table import Table
 
 from attest_otel.batch import BatchMetrics, RunRow, Share, batch_metrics
 from attest_otel.cli.contracts import RunContracts
 from attest_otel.cli.inputs import BAD_INPUT, Inputs, load_settings
-from attest_otel.cli.output import terminal, write_json
+from attest_otel.cli.options import BAD, CONFIG_HELP, epilog, format_option
+from attest_otel.cli.output import print_table, terminal, write_json
 from attest_otel.grader import Attest
 from attest_otel.redaction import Redactor
 
+HEADER = ("called", "should", "valid", "quality", "task", "")
 LABELS = {
     "accuracy": "tool-call accuracy (task)",
     "precision": "tool-selection precision",
@@ -26,11 +27,16 @@ LABELS = {
 }
 
 
-@click.command()
+@click.command(
+    epilog=epilog(
+        {0: "the batch was scored, whatever the numbers", 2: f"{BAD}; every good run is still counted"},
+        "attest-otel metrics runs.jsonl --cases cases.yaml",
+    )
+)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--cases", metavar="F", required=True, help="What each run needed.")
-@click.option("--config", metavar="F", help="attest.yaml; by default the file that ATTEST_CONFIG names.")
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--config", metavar="F", help=CONFIG_HELP)
+@format_option('all numbers, under "data"')
 def metrics(paths: tuple[str, ...], cases: str, config: str | None, output: str) -> None:
     """Score the tool calls of the runs in PATH... as a batch; a share of nothing is null."""
     attest = Attest(load_settings(config, cases, own_checks=True))
@@ -77,18 +83,18 @@ def _rounded(share: Share) -> float | None:
 def _print(numbers: BatchMetrics) -> None:
     console = terminal()
     redactor = Redactor()
-    table = Table("called", "should", "valid", "quality", "task", "", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for row in numbers.rows:
-        task = redactor.show(row.task or row.run_id or "", 60)
-        marks = (_mark(row.called), _mark(row.should_call), _mark(row.valid), _mark(row.good_query))
-        table.add_row(*marks, task, "← look" if row.flagged else "")
-    console.print(table)
+    print_table(console, [_cells(row, redactor) for row in numbers.rows], HEADER)
     console.print()
     for name, label in LABELS.items():
         share: Share = getattr(numbers, name)
         value = "null " if share.value is None else f"{share.value:.3f}"
         console.print(f"{label:<27}= {value}  ({share.part}/{share.whole})")
     console.print(f"TP={numbers.tp} TN={numbers.tn} FP={numbers.fp} FN={numbers.fn}")
+
+
+def _cells(row: RunRow, redactor: Redactor) -> tuple[str, ...]:
+    marks = (_mark(row.called), _mark(row.should_call), _mark(row.valid), _mark(row.good_query))
+    return *marks, redactor.show(row.task or row.run_id or "", 60), "← look" if row.flagged else ""
 
 
 def _mark(holds: bool | None) -> str:

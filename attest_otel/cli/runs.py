@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from attest_otel.cli.inputs import BAD_INPUT, Inputs
-from attest_otel.cli.output import terminal, write_json
+from attest_otel.cli.options import BAD, epilog, format_option
+from attest_otel.cli.output import print_table, terminal, write_json
 from attest_otel.redaction import Redactor
 from attest_otel.report import dump_json
-from attest_otel.trajectory import Trajectory
+from attest_otel.trajectory import ToolCall, Trajectory
 
 MAX_CALLS_SHOWN = 100
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="json: one run record a line.",
+@click.command(
+    epilog=epilog({0: "every run could be read", 2: f"{BAD}; every good run is still shown"}, "attest-otel runs traces.json")
 )
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@format_option("one run record a line")
 def runs(paths: tuple[str, ...], output: str) -> None:
     """Show the runs in PATH... as the checks see them."""
     inputs = Inputs(paths)
@@ -44,20 +40,14 @@ def _print(console: Console, run: Trajectory, redactor: Redactor) -> None:
     show = redactor.show
     console.print(f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold")
     console.print(f"  task    {show(run.task or '(not recorded)', 160)}")
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     calls = [(number, step.tool_call) for number, step in enumerate(run.steps) if step.tool_call is not None]
-    for number, call in calls[:MAX_CALLS_SHOWN]:
-        arguments = call.arguments_raw if call.arguments_raw is not None else dump_json(call.arguments)
-        output = "(not recorded)" if call.output is None else call.output
-        table.add_row(
-            f"  {number}",
-            show(call.name, 60),
-            call.arguments_fidelity,
-            show(arguments, 80),
-            "→",
-            show(output, 80),
-        )
-    console.print(table)
+    print_table(console, [_cells(number, call, show) for number, call in calls[:MAX_CALLS_SHOWN]])
     if len(calls) > MAX_CALLS_SHOWN:
         console.print(f"  … and {len(calls) - MAX_CALLS_SHOWN} more calls")
     console.print(f"  answer  {show(run.final_answer or '(not recorded)', 160)}\n")
+
+
+def _cells(number: int, call: ToolCall, show: Callable[[str, int], str]) -> tuple[str, ...]:
+    arguments = call.arguments_raw if call.arguments_raw is not None else dump_json(call.arguments)
+    output = "(not recorded)" if call.output is None else call.output
+    return f"  {number}", show(call.name, 60), call.arguments_fidelity, show(arguments, 80), "→", show(output, 80)

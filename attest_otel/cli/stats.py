@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from attest_otel.cli.options import epilog
 from attest_otel.cli.output import write_json
 from attest_otel.statistics import difference_is_real, wilson_interval
 
 PAIRS = (2, 4)
 
 
-@click.command()
+@click.command(epilog=epilog({0: "the rate was worked out", 2: "wrong usage"}, "attest-otel stats 41 50 47 50"))
 @click.argument("counts", nargs=-1, type=int, metavar="PASSED TOTAL [PASSED TOTAL]")
 def stats(counts: tuple[int, ...]) -> None:
     """Turn PASSED of TOTAL into a rate with its 95 % interval, as JSON; a second pair is compared."""

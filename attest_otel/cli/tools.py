@@ -7,13 +7,19 @@ import sys
 import click
 
 from attest_otel.cli.inputs import BAD_INPUT, Inputs
+from attest_otel.cli.options import BAD, CONFIG_HELP, epilog
 from attest_otel.cli.output import write_json
 from attest_otel.grader import Attest
 
 
-@click.command()
+@click.command(
+    epilog=epilog(
+        {0: "no finding blocks", 1: "one does", 2: f"{BAD}; every good run is still graded"},
+        "attest-otel tools run.json",
+    )
+)
 @click.argument("path", metavar="RUN.json")
-@click.option("--config", metavar="F", help="attest.yaml; by default the file that ATTEST_CONFIG names.")
+@click.option("--config", metavar="F", help=CONFIG_HELP)
 @click.option(
     "--appropriate",
     is_flag=True,

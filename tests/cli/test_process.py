@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import BLOCKED, COMMAND, PASSED, SECONDS, process, reports, write_runs
+from tests.cli.commands import BLOCKED, COMMAND, PASSED, ROOT, SECONDS, process, reports, write_runs
 
 WIDE = {
     "id": "w",
@@ -67,6 +67,53 @@ def test_terminals_of_any_width(tmp_path: Path, columns: int) -> None:
     written = re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", on_a_terminal("check", path, columns=columns)).decode()
     assert max(map(len, written.splitlines())) <= columns
     assert "pay is not among the allowed tools." in " ".join(written.split())
+
+
+LONG = {
+    "id": "l",
+    "allowed_tools": [],
+    "task": "say it " * 30,
+    "steps": [
+        {"tool_call": {"name": f"pay_{n}", "arguments_raw": '{"to": "' + "who " * n + '"}', "output": "ok"}} for n in (1, 30)
+    ],
+    "final_answer": "x",
+}
+
+
+@pytest.mark.parametrize("command", ["check", "runs"])
+def test_a_pipes_lines_are_neither_folded_nor_padded(tmp_path: Path, command: str) -> None:
+    """Where the output is no terminal, a text is one line whatever its length, and no line ends in blanks; COLUMNS folds."""
+    path = write_runs(tmp_path / "r.jsonl", LONG)
+    done = process(command, path, COLUMNS="")
+    lines = done.stdout.decode().splitlines()
+    assert max(map(len, lines)) > 100
+    assert [line for line in lines if line != line.rstrip()] == []
+    if command == "runs":
+        assert [line.split()[1] for line in lines if "→" in line] == ["pay_1", "pay_30"]
+    folded = process(command, path, COLUMNS="60").stdout.decode().splitlines()
+    assert max(map(len, folded)) <= 60
+
+
+def test_a_batchs_table_in_a_pipe() -> None:
+    """Columns stand below each other, and no row ends in blanks."""
+    runs = ROOT / "examples" / "runs"
+    lines = (
+        process("metrics", runs / "docent.jsonl", "--cases", runs / "docent_cases.yaml", COLUMNS="").stdout.decode().splitlines()
+    )
+    assert lines[0].split() == ["called", "should", "valid", "quality", "task"]
+    column = lines[0].index("task")
+    assert all(line[column - 1] == " " and line[column] != " " for line in lines[1:10])
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize("columns", [50, 120])
+def test_a_dumb_terminal_gets_text_alone(tmp_path: Path, columns: int) -> None:
+    """TERM=dumb: not one escape sequence, and the lines are as wide as COLUMNS says."""
+    path = write_runs(tmp_path / "r.jsonl", LONG)
+    written = on_a_terminal("check", path, columns=columns, TERM="dumb")
+    assert b"\x1b" not in written
+    widest = max(map(len, written.decode().splitlines()))
+    assert columns - 20 < widest <= columns
 
 
 def test_progress_bar_only_on_a_terminal(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""What the commands' options and help texts share: choices that say which one was meant, and exit codes with an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from attest_otel.names import did_you_mean
+
+CONFIG_HELP = "attest.yaml; by default the file that ATTEST_CONFIG names."
+BAD = "bad input or usage"
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class Choice(click.Choice[str]):
+    """One of some words; a misspelt one is told with the word that was meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return click's own message, and the likest word."""
+        said = super().get_invalid_choice_message(value, ctx)
+        return said.removesuffix(".") + (did_you_mean(str(value), list(self.choices)) or ".")
+
+
+def format_option(lines: str) -> Callable[[_Command], _Command]:
+    """Return the `--format` option; `lines` says what stands on one line of JSON."""
+    choice = Choice(["table", "json"])
+    return click.option("--format", "output", type=choice, default="table", show_default=True, help=f"json: {lines}.")
+
+
+def epilog(codes: Mapping[int, str], *examples: str) -> str:
+    """Return the end of a command's help: its exit codes and an example, as they stand."""
+    said = [f"  {code}  {meaning}" for code, meaning in codes.items()]
+    return "\n".join(["\b", "Exit codes:", *said, "", "\b", "Example:", *(f"  {example}" for example in examples)])
