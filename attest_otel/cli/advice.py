@@ -20,8 +20,8 @@ ADVICE: Mapping[str, Mapping[str, str]] = {
     "tool_use": {
         "disallowed_tool": "Take the tool away from the model, or add it to `allowed_tools` if the agent may use it.",
         "error_claimed_success": "The answer says that it worked and it did not: let the agent read each tool's result before it answers.",
-        "error_silent": "Let the agent retry, use a fallback (`tool_fallbacks`), or tell the user; a grading model (`judge: {}`) "
-        "reads whether the answer did.",
+        "error_silent": "Let the agent retry, use a fallback (`tool_fallbacks`), or tell the user (a grading model, `judge: {}`, "
+        "reads whether it did). Is an empty output normal? Declare `returns_nothing`.",
         "incorrect": "The model took the tool for another one: say in its description what it is for, and what it is not for.",
         "unchecked": _RECORD,
     },

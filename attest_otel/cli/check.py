@@ -70,6 +70,7 @@ def check(
     console = terminal()
     verdicts: Counter[str] = Counter()
     kinds: Counter[Kind] = Counter()
+    found: Counter[Kind] = Counter()
     for place, run in inputs.placed_runs():
         contracts.check(run)
         report = attest.evaluate(run, checks=names, answer_kind=kind)
@@ -77,8 +78,11 @@ def check(
         if output == "json":
             write_line(report.to_json())
         else:
-            kinds += render_report(console, run, report, attest.redactor, place)
+            found = render_report(console, run, report, attest.redactor, place)
+            kinds += found
     if output == "table":
+        if kinds and not found:
+            console.print()
         render_advice(console, kinds)
         _summary(console, verdicts)
     sys.exit(exit_code(verdicts, fail_on, bad=inputs.bad))

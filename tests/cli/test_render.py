@@ -105,6 +105,8 @@ def test_what_to_do_is_said_once_before_the_sum(checked: Callable[..., str]) -> 
     assert told[-3].startswith("  see     `attest-otel runs PATH`")
     assert told[-1] == "3 runs: 2 block, 0 review, 1 pass"
     assert output.count("What to do next") == 1
+    assert "\n\nWhat to do next" in output
+    assert "\n\n\n" not in output + checked(wrong)
 
 
 def test_nothing_to_do_is_not_said(checked: Callable[..., str]) -> None:
