@@ -123,7 +123,10 @@ class RedactionConfig(Settings):
 
 
 class JudgeConfig(Settings):
-    """The grading model: absent, no question is asked. The key comes from the environment only."""
+    """The grading model: absent, no question is asked. The key comes from the environment only.
+
+    `record` and `replay` are paths of recordings, relative to the configuration's own folder.
+    """
 
     model: str | None = None
     base_url: str | None = None
@@ -139,6 +142,10 @@ class JudgeConfig(Settings):
     sample: float = Field(default=1.0, ge=0, le=1)
     record: str | None = None
     replay: str | None = None
+
+    def in_folder(self, folder: Path) -> Self:
+        """Return the same settings with paths that hold wherever the program stands."""
+        return self.model_copy(update={k: str(folder / v) for k in ("record", "replay") if (v := getattr(self, k)) is not None})
 
 
 class ExportConfig(Settings):
@@ -192,12 +199,14 @@ class AttestConfig(Settings):
 
         Args:
             where: what names the settings in errors, or a function from a field's location to its file and line.
-            folder: what the paths of cases files are relative to.
+            folder: what the paths of cases files and recordings are relative to.
 
         Raises:
             ConfigError: a cases file cannot be read, or `check_settings` refuses what the settings say.
         """
         settings = self._with_cases(where, folder)
+        if settings.judge is not None:
+            settings = settings.model_copy(update={"judge": settings.judge.in_folder(folder)})
         check_settings(settings, where)
         return settings
 

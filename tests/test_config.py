@@ -278,3 +278,25 @@ def test_key_of_the_grading_model_is_no_setting() -> None:
     """The key comes from the environment alone: there is no field that could leak it."""
     with pytest.raises(ConfigError, match=r"config: judge\.api_key: unknown field"):
         resolve_config({"judge": {"api_key": "secret"}})
+
+
+def test_recordings_lie_beside_the_settings_that_name_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`judge.record` and `judge.replay` are relative to the file's own folder, as a cases file is; given settings, to here."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "attest.yaml").write_text("judge: {record: answers.jsonl}")
+    monkeypatch.chdir(tmp_path)
+    for file in ("conf/attest.yaml", tmp_path / "conf" / "attest.yaml"):
+        judge = AttestConfig.load(file).judge
+        assert judge is not None
+        assert judge.record is not None
+        assert Path(judge.record).resolve() == tmp_path / "conf" / "answers.jsonl"
+        assert judge.replay is None
+    loaded = AttestConfig.load("conf/attest.yaml")
+    assert resolve_config(loaded) == loaded
+    (tmp_path / "conf" / "attest.yaml").write_text(f"judge: {{replay: {tmp_path / 'r.jsonl'}}}")
+    replayed = AttestConfig.load("conf/attest.yaml").judge
+    assert replayed is not None
+    assert replayed.replay == str(tmp_path / "r.jsonl")
+    given = resolve_config({"judge": {"record": "answers.jsonl"}}).judge
+    assert given is not None
+    assert given.record == "answers.jsonl"
