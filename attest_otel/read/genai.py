@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from attest_otel import attributes as names
-from attest_otel.read import legacy_events
+from attest_otel.read import legacy_events, other_names
 from attest_otel.read.definitions import read_definition, read_definitions
 from attest_otel.read.facts import ABSENT, Arguments, Execution, Kind, Message, SpanFacts, arguments_from
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
@@ -34,8 +34,20 @@ _TOOL_FIDELITY: dict[str, ArgumentsFidelity] = {
 }
 _JAVASCRIPT_SCOPE = "gen_ai"
 _ADK_PLACEHOLDER = "<not specified>"
-_RESULTS = ("anthropic.tool_result.content", "traceloop.entity.output", "gcp.vertex.agent.tool_response", "tool_response")
-_ARGUMENTS = (names.TOOL_CALL_ARGUMENTS, "traceloop.entity.input", "gcp.vertex.agent.tool_call_args", "tool_arguments")
+_RESULTS = (
+    "anthropic.tool_result.content",
+    "traceloop.entity.output",
+    "gcp.vertex.agent.tool_response",
+    "tool_response",
+    "gen_ai.tool.output",
+)
+_ARGUMENTS = (
+    names.TOOL_CALL_ARGUMENTS,
+    "traceloop.entity.input",
+    "gcp.vertex.agent.tool_call_args",
+    "tool_arguments",
+    "gen_ai.tool.input",
+)
 _PYTHON_WRAPPER = frozenset({"input_str", "inputs"})
 
 
@@ -70,7 +82,7 @@ def _read_conversation(facts: SpanFacts) -> None:
     span, given = facts.span, facts.span.attributes
     content: Mapping[str, Any] = given
     if names.INPUT_MESSAGES not in given and names.OUTPUT_MESSAGES not in given:
-        content = {**legacy_events.content_of(span), **_adk_content(given), **given}
+        content = {**other_names.content_of(given), **legacy_events.content_of(span), **_adk_content(given), **given}
     fidelity = text_fidelity(span.scope)
     facts.inputs = _messages(content.get(names.INPUT_MESSAGES), fidelity)
     facts.outputs = _messages(content.get(names.OUTPUT_MESSAGES), fidelity)

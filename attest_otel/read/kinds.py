@@ -15,12 +15,14 @@ _CONTENT = frozenset({
     names.INPUT_MESSAGES, names.OUTPUT_MESSAGES, names.SYSTEM_INSTRUCTIONS, "input.value", "output.value",
     "ai.prompt.messages", "ai.prompt", "ai.response.text", "ai.response.toolCalls",
     "gen_ai.prompt.0.role", "gen_ai.completion.0.role", "traceloop.entity.input", "traceloop.entity.output",
+    "gen_ai.prompt", "gen_ai.completion", "gen_ai.request.messages", "gen_ai.response.text", "gen_ai.response.tool_calls",
 })  # fmt: skip
 
 _OPERATIONS: dict[str, Kind] = {
     "invoke_agent": "agent", "invoke_workflow": "agent",
     "chat": "chat", "text_completion": "chat", "generate_content": "chat", "message": "chat", "completion": "chat",
     "execute_tool": "tool",
+    "agent.run": "agent", "workflow.run": "agent", "tool.execute": "tool", "tool_selection": "chat",
 }  # fmt: skip
 _OPENINFERENCE: dict[str, Kind] = {"AGENT": "agent", "LLM": "chat", "TOOL": "tool"}
 _TRACELOOP: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool"}

@@ -27,7 +27,8 @@ def error_of(span: SpanRecord) -> tuple[str | None, str | None]:
     if not isinstance(kind, str) or not kind:
         kind = exception.get("exception.type") if exception is not None else None
     if not isinstance(kind, str) or not kind:
-        failed = span.status == "error" or exception is not None or given.get("gen_ai.tool.status") == "error"
+        marked = given.get("gen_ai.tool.status") == "error" or given.get("gen_ai.tool.success") is False
+        failed = span.status == "error" or exception is not None or marked
         kind = OTHER_ERROR if failed else None
     message = exception.get("exception.message") if exception is not None else None
     if not isinstance(message, str) or not message:

@@ -177,7 +177,15 @@ def has_content(span: SpanRecord) -> bool:
 
 
 _LOOKED_AT = 64
-_CONTENT = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES, "input.value", "ai.prompt.messages", "gen_ai.prompt.0.role")
+_CONTENT = (
+    names.INPUT_MESSAGES,
+    names.OUTPUT_MESSAGES,
+    "input.value",
+    "ai.prompt.messages",
+    "gen_ai.prompt.0.role",
+    "gen_ai.prompt",
+    "gen_ai.request.messages",
+)
 
 
 NameOf = Callable[[SpanRecord], str | None]

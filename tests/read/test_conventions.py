@@ -567,3 +567,55 @@ def test_openinferences_view_of_an_adk_invocation_has_task_and_answer() -> None:
         span(2, 1, scope=scope, openinference__span__kind="TOOL", tool__name="refund", output__value="done"),
     )
     assert (run.task, run.final_answer) == ("Refund it.", "Done.")
+
+
+def test_mastras_exporter_has_names_of_its_own() -> None:
+    """Operations, the whole request and response, a tool's input and output: the same run under other names."""
+    request = {"messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Refund it."}]}
+    called = {"text": "", "toolCalls": [{"toolCallId": "c1", "toolName": "refund", "args": {"order": "A-1"}}]}
+    run = build(
+        span(1, gen_ai__operation__name="agent.run", end=99),
+        span(2, 1, gen_ai__operation__name="chat", gen_ai__prompt=json.dumps(request), gen_ai__completion=json.dumps(called)),
+        span(
+            3,
+            1,
+            gen_ai__operation__name="tool.execute",
+            gen_ai__tool__name="refund",
+            gen_ai__tool__input='{"order": "A-1"}',
+            gen_ai__tool__output='{"note": "closed"}',
+            gen_ai__tool__success=False,
+        ),
+        span(
+            4, 1, gen_ai__operation__name="chat", gen_ai__prompt=json.dumps(request), gen_ai__completion='{"text": "It failed."}'
+        ),
+    )
+    (call,) = calls(run)
+    assert (call.id, call.name, arguments_of(call), call.output) == ("c1", "refund", {"order": "A-1"}, '{"note": "closed"}')
+    assert (call.error_type, run.task, run.system_prompt, run.final_answer) == ("_OTHER", "Refund it.", "Be kind.", "It failed.")
+
+
+def test_sentry_writes_messages_text_and_calls_apart() -> None:
+    """The request's messages, the response's texts as a list, and its calls each have an attribute."""
+    calls_made = [{"id": "c1", "type": "function", "function": {"name": "refund", "arguments": '{"order": "A-1"}'}}]
+    run = build(
+        agent(1),
+        chat(
+            2,
+            1,
+            gen_ai__request__messages='[{"role": "user", "content": "Refund it."}]',
+            gen_ai__response__tool_calls=json.dumps(calls_made),
+            gen_ai__request__available_tools='[{"name": "refund", "parameters": {"type": "object", "properties": {}}}]',
+        ),
+        tool(3, 1, tool_name="refund", gen_ai__tool__input='{"order": "A-1"}', gen_ai__tool__output="done"),
+        chat(4, 1, gen_ai__request__messages="[]", gen_ai__response__text='["Done."]'),
+    )
+    (call,) = calls(run)
+    assert (call.id, call.arguments_raw, call.output) == ("c1", '{"order": "A-1"}', "done")
+    assert (run.task, run.final_answer, [t.name for t in run.tools or ()]) == ("Refund it.", "Done.", ["refund"])
+
+
+@pytest.mark.parametrize("junk", [7, "", "[", "[1]", "{}", '{"messages": "x"}', None, [], {}])
+def test_other_names_with_nothing_in_them_say_nothing(junk: Any) -> None:
+    """A model call whose attributes of these names hold no messages shows none."""
+    run = build(agent(1), chat(2, 1, gen_ai__prompt=junk, gen_ai__request__messages=junk))
+    assert run.task is None
