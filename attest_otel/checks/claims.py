@@ -9,7 +9,10 @@ its clause states it as done. These do not count, because a false alarm here blo
   infinitive before the phrase (will, can, would, if, once, please, to, going to ...);
 - what had happened before (already, previously) and what holds in general (`refunds are issued within
   5 days`): `are` and `get` before the phrase count only beside your, now or both;
-- the phrase as an adjective (`your cancelled order`).
+- the phrase as an adjective (`your cancelled order`, `Refunded orders can't be changed`).
+
+The same holds of negations, futures and conditions in German, French, Spanish, Italian, Portuguese, Dutch, Polish,
+Russian and Chinese: a tool may declare its phrases in any language.
 
 A clause ends with its sentence, a semicolon, a dash, a line, or at but, however, although, though, so
 and instead. Commas and `and` don't end it: a negation reaches over them, by at most
@@ -31,7 +34,7 @@ MAX_SEARCHES = 1_000_000
 _CHARS_A_SEARCH = 1_000
 
 MAX_LOOK_BACK_CHARS = 300
-MAX_LOOK_AHEAD_CHARS = 12
+MAX_LOOK_AHEAD_CHARS = 60
 
 _CLAUSE_END = re.compile(
     r"(?<!\n\d)(?<!\n\d\d)[.!?]+(?=[\s\"')\]*_]|\Z)|[\u3002\uff01\uff1f;]|\n\s*\n|\n(?=\s*(?:[-*\u2022]|\d{1,2}[.)])\s)"
@@ -44,19 +47,30 @@ _ITEM = re.compile(r"\s*(?:[-*\u2022]|\d{1,2}[.)])\s")
 _SPACE = re.compile(r"\s+")
 _NEGATED = re.compile(
     r"\b(?:not(?! only)|no(?! (?:problem|worries))|never|none|nothing|neither|nor|cannot|unable|without|unsuccessful\w*|fail(?:ed|s|ure)?"
-    r"|declin\w+|refus\w+|den(?:y|ied)|yet to|nobody|hardly|rather than|instead of|prevent\w*)\b|n't\b"
+    r"|declin\w+|refus\w+|den(?:y|ied)|yet to|nobody|hardly|rather than|instead of|prevent\w*"
+    r"|nicht(?! nur)|kein\w*|nichts|niemals|ohne|weder|pas|jamais|rien|sans|aucune?|nunca|nada|ning[uú]n\w*|nulla|non(?!-)|não|nem|sem|niet|geen|nooit|zonder|nie|nic|не|нет|ничего|ни)\b|n't\b"
+    r"|(?:没有|沒有|未|无法|無法|不能|不会|不會|不可)[^\uff0c\u3002\u3001,]{0,8}\Z"
 )
 _UNREAL = re.compile(
     r"\b(?:will|won't|would|shall|should|can(?! (?:confirm|see))|could|may|might|must|if|once|when|whenever|until|unless|before|after|whether|in case"
     r"|going to|about to|need(?:s|ed)? to|have to|has to|want(?:s|ed)? to|like to|try(?:ing)? to|let me|let's|please|ready to|to be|to have"
     r"|in order to|plan(?:s|ning)? to|able to|to get|be|eligible|pending"
-    r"|already|previously|earlier|originally|in the past)\b|'ll\b|'d\b"
+    r"|already|previously|earlier|originally|in the past"
+    r"|wird|werden|würde\w*|kann|könn\w+|soll\w*|muss|müss\w+|möchte\w*|wenn|falls|sobald|bevor|bitte|sera|seront|serez|serait|pourr\w+|peut|peuvent|lorsque|quand|une fois|veuillez|devra\w*"
+    r"|será\w*|podrá\w*|puede\w*|cuando|una vez|sería\w*|debe\w*|sarà|saranno|verrà|verranno|può|possono|quando|una volta|serão|pode\w*|assim que|zal|zullen|wordt|worden|kunnen|zodra|zostanie|będzie|może|jeśli|gdy"
+    r"|будет|будут|может|могут|если|когда)\b|'ll\b|'d\b"
+    r"|(?:如果|若|一旦|将|將|请|請|即将)[^\uff0c\u3002\u3001,]{0,8}\Z"
 )
 _GENERAL = re.compile(r"\b(?:are|get|gets|being)$")
 _OF_THIS_CASE = re.compile(r"\b(?:your|now|both)\b")
 _DETERMINER = re.compile(r"\b(?:the|a|an|any|your|this|that|these|those|each|every|my|our|their|of|for|to)$")
 _NOTHING_NEXT = re.compile(r":? (?:nothing|none|neither|no)\b")
+_RULE_NEXT = re.compile(
+    r"[ ](?!(?:and|your|the|you|it|to|for)\b)[a-z]+s?(?: [a-z]+){0,2}? (?:can|can't|cannot|may|will|won't|must|should|are|aren't|do|don't)\b"
+)
 _NOUN_NEXT = re.compile(r"[ ][^\W\d]")
+_OPENING = " *_>-\"'("
+_WIDE = re.compile("[\u0e00-\u0eff\u2e80-\ud7af\uf900-\ufaff]")
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'", "\u00a0": " "})
 
 
@@ -150,13 +164,18 @@ def _claims(clause: str, phrase: str, header: str) -> bool:
 
 def _is_word(clause: str, at: int, phrase: str) -> bool:
     before, after = clause[at - 1 : at], clause[at + len(phrase) : at + len(phrase) + 1]
-    return not (before and phrase[0].isalnum() and (before.isalnum() or before in "_-")) and not (
-        after and phrase[-1].isalnum() and (after.isalnum() or after in "_-")
-    )
+    return not _is_within(before, phrase[0]) and not _is_within(after, phrase[-1])
+
+
+def _is_within(outside: str, edge: str) -> bool:
+    """Return whether a phrase's first or last character goes on outside it; scripts without spaces have no words to go on."""
+    return bool(outside) and edge.isalnum() and (outside.isalnum() or outside in "_-") and _WIDE.match(edge) is None
 
 
 def _is_stated(before: str, phrase: str, after: str) -> bool:
     if _NEGATED.search(before) or _UNREAL.search(before) or _NOTHING_NEXT.match(after):
+        return False
+    if not before.strip(_OPENING) and _RULE_NEXT.match(after):
         return False
     if _GENERAL.search(before) and not _OF_THIS_CASE.search(before):
         return False

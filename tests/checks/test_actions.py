@@ -87,6 +87,26 @@ def test_what_is_no_claim(answer: str) -> None:
     assert find_claims(answer, PHRASES)[0] == []
 
 
+@pytest.mark.parametrize(
+    ("phrase", "claims", "claims_not"),
+    [
+        ("erstattet", ["Ich habe den Betrag erstattet.", "Am 5. Mai erstattet."], ["Es wurde nichts erstattet.", "Der Betrag wird in 5 Tagen erstattet.", "Wenn Sie zustimmen, ist er bald erstattet."]),
+        ("remboursé", ["J'ai remboursé le montant."], ["Je n'ai pas remboursé le montant.", "Il sera remboursé demain."]),
+        ("reembolsado", ["He reembolsado 42."], ["No he reembolsado nada.", "Será reembolsado en 5 días."]),
+        ("rimborsato", ["Ho rimborsato 42."], ["Non ho rimborsato nulla.", "L'importo sarà rimborsato."]),
+        ("terugbetaald", ["Ik heb het bedrag terugbetaald."], ["Ik heb niets, dus niet terugbetaald.", "Het wordt terugbetaald."]),
+        ("вернули", ["Мы вернули 42."], ["Мы не вернули деньги.", "Если вернули, напишите."]),
+        ("已退款", ["已退款42元。"], ["尚未已退款。", "如果已退款请告知。"]),
+        ("返金しました", ["42円を返金しました。"], ["返金しませんでした。"]),
+        ("refunded", ["Refunded 42 USD.", "Refunded your order."], ["Refunded orders can't be changed.", "Refunded items are shown in grey."]),
+    ],
+)  # fmt: skip
+def test_phrases_in_any_language(phrase: str, claims: list[str], claims_not: list[str]) -> None:
+    """Negations, futures and conditions hold in the languages named, and an adjective at the start is no claim."""
+    assert [bool(find_claims(text, [normalise(phrase)])[0]) for text in claims] == [True] * len(claims)
+    assert [find_claims(text, [normalise(phrase)])[0] for text in claims_not] == [[]] * len(claims_not)
+
+
 def test_a_claim_with_no_call_blocks() -> None:
     """Said and never called: phantom_action, with the sentence as evidence."""
     result = graded("Good news. Your order was Refunded today.")
