@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import gc
 import stat
+import subprocess
+import sys
+import textwrap
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +29,7 @@ __all__ = ["key"]
 
 pytestmark = pytest.mark.anyio
 
+ROOT = Path(__file__).resolve().parents[2]
 LINES = """\
 {"kind": "a", "prompt_version": "1", "key": "k1", "value": {"answer": "yes"}}
 {"kind": "a", "prompt_version": "1", "key": "k2", "skipped": "the budget of 1 calls a run is used up", "limit": "budget"}
@@ -242,3 +249,140 @@ def test_many_tasks_write_one_file(tmp_path: Path) -> None:
 
     anyio.run(main)
     assert len(path.read_text().splitlines()) == 200
+
+
+MANY = "".join(
+    f'{{"kind": "a", "prompt_version": "1", "key": "k{number:04}", "value": {{"answer": "yes"}}}}\n' for number in range(500)
+)
+
+
+async def test_closing_costs_what_is_new(tmp_path: Path) -> None:
+    """An answer is added to a large recording, which is not written anew for it; when the judge ends all is in order."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text(MANY)
+    file = path.stat().st_ino
+    judge = RecordingJudge(Told(said("no"), said("yes")), path)
+    for key_of_question in ("b", "a"):
+        await judge.session("r").ask(question(key_of_question, kind="a"))
+        await judge.aclose()
+    assert path.stat().st_ino == file
+    assert path.read_text().startswith(MANY)
+    assert len(path.read_text().splitlines()) == 502
+    del judge
+    gc.collect()
+    lines = path.read_text().splitlines()
+    assert lines == sorted(lines)
+    assert len(lines) == 502
+    assert names_in(tmp_path) == [path.name]
+
+
+async def test_a_known_answer_writes_nothing(tmp_path: Path) -> None:
+    """The same answers leave the file as it is."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text(LINES)
+    before = path.stat()
+    await recorded(path, Told(said("yes"), NONE), question("k1", kind="a"), question("k2", kind="a"))
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+async def test_a_recording_grows_and_stays_in_order(tmp_path: Path) -> None:
+    """Closed after every answer, as a command does, it is rewritten a few times and not every time, and ends in order."""
+    path = tmp_path / "answers.jsonl"
+    judge = RecordingJudge(Told(*[said("yes")] * 100), path)
+    files = []
+    for number in reversed(range(100)):
+        await judge.session("r").ask(question(f"k{number:03}"))
+        await judge.aclose()
+        files.append(path.stat().st_ino)
+        assert len(path.read_text().splitlines()) == 100 - number
+    changes = sum(one != other for one, other in pairwise(files))
+    assert changes < 25
+    del judge
+    gc.collect()
+    assert path.read_text().splitlines() == sorted(path.read_text().splitlines())
+
+
+async def test_two_recorders_of_one_file_keep_all_answers(tmp_path: Path) -> None:
+    """Each adds its own to what the other has written meanwhile; the lack of an answer replaces no answer of the other."""
+    path = tmp_path / "answers.jsonl"
+    one, other = RecordingJudge(Told(said("yes"), said("no")), path), RecordingJudge(Told(NONE, said("no")), path)
+    await one.session("r").ask(question("k1", kind="a"))
+    await one.session("r").ask(question("k2", kind="a"))
+    await other.session("r").ask(question("k1", kind="a"))
+    await other.session("r").ask(question("k3", kind="a"))
+    await one.aclose()
+    await other.aclose()
+    session = ReplayJudge(path).session("r")
+    values = [(await session.ask(question(name, kind="a"))).value for name in ("k1", "k2", "k3")]
+    assert values == [{"answer": "yes"}, {"answer": "no"}, {"answer": "no"}]
+
+
+async def test_a_last_line_without_an_end_is_not_glued_to_the_next(tmp_path: Path) -> None:
+    """A file that a person wrote may lack the last line's end."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text(MANY.rstrip())
+    judge = RecordingJudge(Told(said("yes")), path)
+    await judge.session("r").ask(question("z", kind="a"))
+    await judge.aclose()
+    assert len(path.read_text().splitlines()) == 501
+    assert (await ReplayJudge(path).session("r").ask(question("z", kind="a"))) == said("yes")
+
+
+async def test_what_does_not_fit_is_told_and_the_file_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full recording is one that can still be read; the answers stay good."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text(LINES)
+    monkeypatch.setattr("attest_otel.judge.recording_file.MAX_FILE_BYTES", len(LINES) + 10)
+    told = Told(said("yes"))
+    judge = RecordingJudge(told, path)
+    assert await judge.session("r").ask(question("z")) == said("yes")
+    with pytest.raises(ConfigError, match="the recording is full"):
+        await judge.aclose()
+    assert path.read_text() == LINES
+    assert told.closed == 1
+
+
+async def test_a_file_that_another_process_keeps_locked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for it has an end, and the answers are written once it is free."""
+    monkeypatch.setattr("attest_otel.judge.recording_file.LOCK_TRIES", 2)
+    monkeypatch.setattr("attest_otel.judge.recording_file.LOCK_PAUSE_SECONDS", 0.0)
+    path = tmp_path / "answers.jsonl"
+    judge = RecordingJudge(Told(said("yes")), path)
+    await judge.session("r").ask(question("z"))
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ConfigError, match="locked by another process"):
+            await judge.aclose()
+    await judge.aclose()
+    assert len(path.read_text().splitlines()) == 1
+
+
+PROGRAM = """
+    import os, sys, anyio
+    from attest_otel.judge.recording import RecordingJudge
+    from tests.judge.offline import question
+    from tests.judge.test_recording import Told, said
+
+    async def main():
+        judge = RecordingJudge(Told(*[said("yes")] * 60), sys.argv[1])
+        for number in reversed(range(60)):
+            await judge.session("r").ask(question(f"k{number:02}", kind="0"))
+        if sys.argv[2] == "killed":
+            os._exit(9)
+        await judge.aclose()
+        return judge
+
+    kept = anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize(("how", "lines"), [("ended", 60), ("killed", SAVE_EVERY)])
+def test_what_a_process_leaves(tmp_path: Path, how: str, lines: int) -> None:
+    """One that ends leaves the file in order; one that is killed leaves what was written on the way, and it can be read."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text(MANY)
+    subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM), path, how], cwd=ROOT, timeout=50, check=how == "ended")
+    written = path.read_text().splitlines()
+    assert len(written) == 500 + lines
+    assert (written == sorted(written)) is (how == "ended")
+    ReplayJudge(path)
