@@ -138,7 +138,7 @@ def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[K
             _find(members, by_response)
             or model_calls.around(members)
             or _find(members, by_run)
-            or _find(members, by_conversation)
+            or _find(members, by_conversation, within_only=True)
         )
         if found is not None:
             late.append((found, members))
@@ -207,8 +207,11 @@ def _index(groups: list[_Group], name_of: NameOf) -> _Index:
     return _Index(name_of, dict(found))
 
 
-def _find(members: list[SpanRecord], index: _Index) -> _Group | None:
-    """Return the run that a fragment names; of several the one whose time it lies in, else the last before it."""
+def _find(members: list[SpanRecord], index: _Index, *, within_only: bool = False) -> _Group | None:
+    """Return the run that a fragment names; of several the one whose time it lies in, else the last before it.
+
+    A conversation goes on when its run has ended: what starts then is of a later turn, and `within_only` says so.
+    """
     for span in members:
         name = index.name_of(span)
         groups = index.groups.get(name, []) if name is not None else []
@@ -216,7 +219,9 @@ def _find(members: list[SpanRecord], index: _Index) -> _Group | None:
             continue
         within = next((group for group in groups if group.holds(span)), None)
         before = [group for group in groups if (group.root or group.members[0]).start_ns <= span.start_ns]
-        return within or (before[-1] if before else groups[0])
+        if within is not None or within_only:
+            return within
+        return before[-1] if before else groups[0]
     return None
 
 

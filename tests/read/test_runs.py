@@ -176,3 +176,11 @@ def test_any_spans_in_any_order_make_the_same_runs(spans: list[SpanRecord], rand
     assert [dump(run) for run in runs(*shuffled)] == [dump(run) for run in expected]
     members = [s.span_id for run in split_runs(spans) for s in run.spans]
     assert len(members) == len(set(members))
+
+
+def test_a_conversation_goes_on_when_its_run_has_ended() -> None:
+    """What starts in it then is of a later turn, live as from files; what started during the run is the run's."""
+    during = tool(5, trace="b" * 32, gen_ai__conversation__id="c")
+    after = tool(9, trace="d" * 32, gen_ai__conversation__id="c")
+    found = split_runs([agent(1, end=60, gen_ai__conversation__id="c"), during, after])
+    assert [(run.orphan, len(run.spans)) for run in found] == [(False, 2), (True, 1)]
