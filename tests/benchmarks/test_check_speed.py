@@ -50,8 +50,9 @@ WITH_CASE = Attest(AttestConfig(agents={"*": AgentConfig(cases=[case_of(16)], to
 
 
 def evaluate_all(runs: list[Trajectory]) -> object:
-    """Grade runs by every deterministic check, up to their reports."""
-    return [ATTEST.evaluate(run, checks=ATTEST.deterministic_checks()) for run in runs]
+    """Grade runs by every deterministic check, up to their reports, by a grader that remembers no earlier round."""
+    attest = Attest({})
+    return [attest.evaluate(run, checks=attest.deterministic_checks()) for run in runs]
 
 
 def check_all(runs: list[Trajectory]) -> object:
