@@ -128,6 +128,7 @@ def _locked(path: Path) -> Iterator[int]:
     try:
         yield handle
     finally:
+        _unlock(handle)
         os.close(handle)
 
 
@@ -149,6 +150,12 @@ def _lock(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _unlock(handle: int) -> None:
+    """Give the lock up here: a child that was forked meanwhile has the same open file, and would keep it."""
+    if sys.platform != "win32":
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _is_at(handle: int, path: Path) -> bool:

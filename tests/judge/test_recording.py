@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import os
 import stat
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from attest_otel.judge.anthropic_judge import AnthropicJudge
 from attest_otel.judge.factory import build_judge
 from attest_otel.judge.question import Answer, Question
 from attest_otel.judge.recording import SAVE_EVERY, RecordingJudge, ReplayJudge
+from attest_otel.judge.recording_file import add_lines
 from attest_otel.testing import MessagesServer, Reply
 from tests.judge.offline import NO, YES, key, question
 
@@ -355,6 +357,26 @@ async def test_a_file_that_another_process_keeps_locked_is_told(tmp_path: Path, 
             await judge.aclose()
     await judge.aclose()
     assert len(path.read_text().splitlines()) == 1
+
+
+def test_a_lock_ends_with_the_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was forked amid the writing has the same open file, and holds nobody up."""
+    monkeypatch.setattr("attest_otel.judge.recording_file.LOCK_TRIES", 1)
+    path = tmp_path / "answers.jsonl"
+    copies: list[int] = []
+    size = os.fstat
+
+    def copying(handle: int) -> os.stat_result:
+        copies.append(os.dup(handle))
+        return size(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", copying)
+        add_lines(path, {("a", "1", "k"): {"value": {"answer": "yes"}}})
+    assert copies
+    add_lines(path, {("a", "1", "l"): {"value": {"answer": "yes"}}})
+    for copy in copies:
+        os.close(copy)
 
 
 PROGRAM = """
