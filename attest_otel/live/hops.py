@@ -10,8 +10,8 @@ from collections import OrderedDict
 
 from attest_otel.live.deciding import Decider
 from attest_otel.live.runs import Run
+from attest_otel.read.fragments import has_content
 from attest_otel.read.model_calls import is_hop_of
-from attest_otel.read.runs import has_content
 from attest_otel.read.span import SpanRecord
 
 MAX_WAITING = 64

@@ -2,58 +2,41 @@
 
 A run is the subtree of a top-most agent span, of whatever convention. Where a local root has none
 below it, the root itself is the run, if it holds any model or tool span. Model and tool spans outside
-of every run are fragments: a second span of a model call that a run already holds joins it by response
-id, others by an explicit run id or by conversation id; what is left makes runs that nothing stands for.
-Source: DESIGN 5, and the bugs of real pipelines D04, D06, D14.
+of every run are fragments, see `read.fragments`. Source: DESIGN 5, and the bugs of real pipelines D04,
+D06, D14.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from attest_otel import attributes as names
 from attest_otel.read.facts import Kind
-from attest_otel.read.kinds import conversation_of, is_ours, kind_of, response_id_of, run_id_of
-from attest_otel.read.model_calls import is_hop_of
+from attest_otel.read.fragments import Group, RunSpans, joined, key_of
+from attest_otel.read.kinds import is_ours, kind_of
 from attest_otel.read.span import SpanRecord
-from attest_otel.read.tree import Tree, ordered
+from attest_otel.read.tree import Key, Tree, ordered
 
-Key = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class RunSpans:
-    """The spans of one run in their fixed order.
-
-    `root` stands for the run: its own span, or the local root around it. `orphan`: the run is made of
-    fragments that no run could be found for, and `root` is None.
-    """
-
-    root: SpanRecord | None
-    spans: tuple[SpanRecord, ...]
-    orphan: bool = False
+__all__ = ["RunSpans", "split_runs"]
 
 
 def split_runs(spans: Iterable[SpanRecord]) -> list[RunSpans]:
     """Group spans into runs, in the order of their starts; the same for every order of arrival."""
     sorted_spans = _without_ours(ordered(spans))
     tree = Tree(sorted_spans)
-    kinds = {_key(span): kind_of(span) for span in sorted_spans}
+    kinds = {key_of(span): kind_of(span) for span in sorted_spans}
     groups, outside = _by_agent(sorted_spans, tree, kinds)
     runs = list(groups.values())
     fragments: list[list[SpanRecord]] = []
     for members in _by_local_root(outside, tree).values():
-        if not any(kinds[_key(span)] in {"chat", "tool"} for span in members):
+        if not any(kinds[key_of(span)] in {"chat", "tool"} for span in members):
             continue
         root = tree.root(members[0])
-        if kinds[_key(root)] == "other" and _key(root) in {_key(m) for m in members}:
-            runs.append(_Group(root, members))
+        if kinds[key_of(root)] == "other" and key_of(root) in {key_of(m) for m in members}:
+            runs.append(Group(root, members))
         else:
             fragments.append(members)
-    runs.extend(_joined(fragments, runs, kinds))
+    runs.extend(joined(fragments, runs, kinds))
     finished = [group.finish() for group in runs if group.members]
     return sorted(finished, key=lambda run: (run.spans[0].start_ns, run.spans[0].span_id, run.spans[0].trace_id))
 
@@ -61,39 +44,20 @@ def split_runs(spans: Iterable[SpanRecord]) -> list[RunSpans]:
 def _without_ours(spans: list[SpanRecord]) -> list[SpanRecord]:
     """Leave out the spans this package made; one that others lie below stays, so that they keep their place."""
     parents = {(span.trace_id, span.parent_id) for span in spans}
-    return [span for span in spans if not is_ours(span) or _key(span) in parents]
+    return [span for span in spans if not is_ours(span) or key_of(span) in parents]
 
 
-@dataclass(slots=True)
-class _Group:
-    root: SpanRecord | None
-    members: list[SpanRecord]
-
-    def finish(self) -> RunSpans:
-        return RunSpans(self.root, tuple(ordered(self.members)), orphan=self.root is None)
-
-    def holds(self, span: SpanRecord) -> bool:
-        """Return whether a span lies within the time of this run."""
-        first = self.root or self.members[0]
-        end = first.end_ns
-        return first.start_ns <= span.start_ns and (end is None or span.start_ns <= end)
-
-
-def _key(span: SpanRecord) -> Key:
-    return (span.trace_id, span.span_id)
-
-
-def _by_agent(spans: list[SpanRecord], tree: Tree, kinds: dict[Key, Kind]) -> tuple[dict[Key, _Group], list[SpanRecord]]:
+def _by_agent(spans: list[SpanRecord], tree: Tree, kinds: dict[Key, Kind]) -> tuple[dict[Key, Group], list[SpanRecord]]:
     """Put every span under its top-most agent span; return those groups and what lies under none."""
     top: dict[Key, SpanRecord | None] = {}
-    groups: dict[Key, _Group] = {}
+    groups: dict[Key, Group] = {}
     outside: list[SpanRecord] = []
     for span in spans:
         agent = _top_agent(span, tree, kinds, top)
         if agent is None:
             outside.append(span)
         else:
-            groups.setdefault(_key(agent), _Group(agent, [])).members.append(span)
+            groups.setdefault(key_of(agent), Group(agent, [])).members.append(span)
     return groups, outside
 
 
@@ -101,150 +65,28 @@ def _top_agent(span: SpanRecord, tree: Tree, kinds: dict[Key, Kind], known: dict
     path: list[SpanRecord] = []
     seen: set[Key] = set()
     above: SpanRecord | None = span
-    while above is not None and _key(above) not in known and _key(above) not in seen:
-        seen.add(_key(above))
+    while above is not None and key_of(above) not in known and key_of(above) not in seen:
+        seen.add(key_of(above))
         path.append(above)
         above = tree.parent(above)
-    in_cycle = above is not None and _key(above) in seen
-    found = None if above is None or in_cycle else known[_key(above)]
+    in_cycle = above is not None and key_of(above) in seen
+    found = None if above is None or in_cycle else known[key_of(above)]
     if in_cycle:
-        found = next((s for s in ordered(path) if kinds[_key(s)] == "agent"), None)
+        found = next((s for s in ordered(path) if kinds[key_of(s)] == "agent"), None)
     for walked in reversed(path):
-        if found is None and kinds[_key(walked)] == "agent":
+        if kinds[key_of(walked)] == "agent" and (found is None or _began_after(walked, found)):
             found = walked
-        known[_key(walked)] = found
+        known[key_of(walked)] = found
     return found
+
+
+def _began_after(agent: SpanRecord, run: SpanRecord) -> bool:
+    """Return whether an agent began when the run above was over: its context was never detached (D06)."""
+    return run.end_ns is not None and agent.start_ns > run.end_ns
 
 
 def _by_local_root(spans: list[SpanRecord], tree: Tree) -> dict[Key, list[SpanRecord]]:
     groups: dict[Key, list[SpanRecord]] = defaultdict(list)
     for span in spans:
-        groups[_key(tree.root(span))].append(span)
+        groups[key_of(tree.root(span))].append(span)
     return groups
-
-
-def _joined(fragments: list[list[SpanRecord]], runs: list[_Group], kinds: dict[Key, Kind]) -> list[_Group]:
-    """Give each fragment to the run it belongs to; return the runs made of those that belong to none."""
-    if not fragments:
-        return []
-    by_response = _index(runs, response_id_of)
-    by_run = _index(runs, run_id_of)
-    by_conversation = _index(runs, conversation_of)
-    model_calls = _ModelCalls(runs, kinds)
-    alone: dict[tuple[str, str], _Group] = {}
-    late: list[tuple[_Group, list[SpanRecord]]] = []
-    for members in fragments:
-        found = (
-            _find(members, by_response)
-            or model_calls.around(members)
-            or _find(members, by_run)
-            or _find(members, by_conversation, within_only=True)
-        )
-        if found is not None:
-            late.append((found, members))
-            continue
-        key = _own_key(members)
-        alone.setdefault(key, _Group(None, [])).members.extend(members)
-    for group, members in late:
-        group.members.extend(members)
-    return _merged_by_response(list(alone.values()))
-
-
-class _ModelCalls:
-    """The model calls with content of all runs, by start, and the runs they belong to."""
-
-    def __init__(self, runs: list[_Group], kinds: dict[Key, Kind]) -> None:
-        calls = [(s, run) for run in runs for s in run.members if kinds[_key(s)] == "chat" and has_content(s)]
-        calls.sort(key=lambda pair: (pair[0].start_ns, pair[0].span_id))
-        self._calls = calls
-        self._starts = [call.start_ns for call, _ in calls]
-        self._kinds = kinds
-
-    def around(self, members: list[SpanRecord]) -> _Group | None:
-        """Return the run whose model call this one span without content is a hop of, if there is just one."""
-        span = members[0]
-        if len(members) != 1 or self._kinds[_key(span)] != "chat" or has_content(span):
-            return None
-        end = bisect_right(self._starts, span.start_ns)
-        near = self._calls[max(0, end - _LOOKED_AT) : end]
-        found = {id(run): run for call, run in near if is_hop_of(span, call)}
-        return next(iter(found.values())) if len(found) == 1 else None
-
-
-def has_content(span: SpanRecord) -> bool:
-    """Return whether a model call shows what was said in it."""
-    return any(name in span.attributes for name in _CONTENT) or any(event.name.startswith("gen_ai.") for event in span.events)
-
-
-_LOOKED_AT = 64
-_CONTENT = (
-    names.INPUT_MESSAGES,
-    names.OUTPUT_MESSAGES,
-    "input.value",
-    "ai.prompt.messages",
-    "gen_ai.prompt.0.role",
-    "gen_ai.prompt",
-    "gen_ai.request.messages",
-)
-
-
-NameOf = Callable[[SpanRecord], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """Runs by a name that their spans give."""
-
-    name_of: NameOf
-    groups: dict[str, list[_Group]]
-
-
-def _index(groups: list[_Group], name_of: NameOf) -> _Index:
-    found: dict[str, list[_Group]] = defaultdict(list)
-    for group in groups:
-        for name in dict.fromkeys(filter(None, map(name_of, group.members))):
-            found[name].append(group)
-    return _Index(name_of, dict(found))
-
-
-def _find(members: list[SpanRecord], index: _Index, *, within_only: bool = False) -> _Group | None:
-    """Return the run that a fragment names; of several the one whose time it lies in, else the last before it.
-
-    A conversation goes on when its run has ended: what starts then is of a later turn, and `within_only` says so.
-    """
-    for span in members:
-        name = index.name_of(span)
-        groups = index.groups.get(name, []) if name is not None else []
-        if not groups:
-            continue
-        within = next((group for group in groups if group.holds(span)), None)
-        before = [group for group in groups if (group.root or group.members[0]).start_ns <= span.start_ns]
-        if within is not None or within_only:
-            return within
-        return before[-1] if before else groups[0]
-    return None
-
-
-def _own_key(members: list[SpanRecord]) -> tuple[str, str]:
-    for prefix, name_of in (("run", run_id_of), ("conversation", conversation_of)):
-        name = next(filter(None, map(name_of, members)), None)
-        if name is not None:
-            return (prefix, name)
-    first = members[0]
-    return (first.trace_id, first.span_id)
-
-
-def _merged_by_response(groups: list[_Group]) -> list[_Group]:
-    """Put fragments that are two spans of one model call together."""
-    by_response: dict[str, _Group] = {}
-    kept: list[_Group] = []
-    for group in groups:
-        names = list(filter(None, map(response_id_of, group.members)))
-        known = next((by_response[name] for name in names if name in by_response), None)
-        if known is not None:
-            known.members.extend(group.members)
-        else:
-            kept.append(group)
-        for name in names:
-            by_response.setdefault(name, known or group)
-    return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -184,3 +185,20 @@ def test_a_conversation_goes_on_when_its_run_has_ended() -> None:
     after = tool(9, trace="d" * 32, gen_ai__conversation__id="c")
     found = split_runs([agent(1, end=60, gen_ai__conversation__id="c"), during, after])
     assert [(run.orphan, len(run.spans)) for run in found] == [(False, 2), (True, 1)]
+
+
+@pytest.mark.parametrize("leaked", [1, 2])
+def test_a_run_below_a_span_of_a_run_that_is_over_is_its_own(leaked: int) -> None:
+    """A context that was attached and never detached makes the next run a child of a dead span: two runs, one trace (D06)."""
+    first = [agent(1, end=60), chat(2, 1), tool(3, 1)]
+    second = [agent(10, leaked, end=160), tool(11, 10)]
+    found = split_runs([*first, *second])
+    assert [(run.root.span_id[-1] if run.root else None, len(run.spans)) for run in found] == [("1", 3), ("a", 2)]
+
+
+def test_an_agent_that_begins_while_the_run_above_lasts_belongs_to_it() -> None:
+    """A sub-agent may outlive the run that started it, and a run that has not ended holds all below it."""
+    outlives = [agent(1, end=60), agent(3, 1, end=900)]
+    still_open = [dataclasses.replace(agent(1), end_ns=None), agent(3, 1)]
+    for spans in (outlives, still_open):
+        assert [len(run.spans) for run in split_runs(spans)] == [2]
