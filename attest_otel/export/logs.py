@@ -1,6 +1,7 @@
 """Findings as log events on the evaluated span's context: the newer form of `gen_ai.evaluation.result`.
 
-A log event stands alone, so it also carries the verdict of its run and the score of its check.
+A log event stands alone, so it also carries the verdict of its run and the score of its check; its body says in
+one line what it is about, for those who read logs as text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from opentelemetry.util.types import AttributeValue
 from attest_otel import attributes as names
 from attest_otel.config import Limits
 from attest_otel.export.evaluated import Evaluated
-from attest_otel.export.events import event_attributes, worst_first
+from attest_otel.export.events import MAX_REASON_CHARS, Found, event_attributes, worst_first
 from attest_otel.redaction import Redactor
 from attest_otel.report import Report, package_version
 
@@ -53,6 +54,7 @@ class EvaluationLogs:
                     timestamp=self._clock_ns(),
                     context=context,
                     severity_number=_SEVERITY[item.finding.disposition or "pass"],
+                    body=self._body(item),
                     attributes=attributes,
                     event_name=names.EVALUATION_EVENT,
                 )
@@ -61,6 +63,9 @@ class EvaluationLogs:
     def force_flush(self, timeout_millis: int) -> bool:
         """Do nothing: the logger provider's own processors flush records."""
         return True
+
+    def _body(self, item: Found) -> str:
+        return f"{item.result.check}: {item.finding.verdict}: {self._redactor.show(item.finding.reason, MAX_REASON_CHARS)}"
 
 
 def _of_report(report: Report, check: str) -> dict[str, AttributeValue]:

@@ -66,7 +66,7 @@ class EvaluationSpans:
         for item in found[:shown]:
             span.add_event(names.EVALUATION_EVENT, event_attributes(item, self._redactor, self._limits))
         if evaluated.report.verdict == "block":
-            span.set_status(Status(StatusCode.ERROR, _first_words(evaluated.report)))
+            span.set_status(Status(StatusCode.ERROR, self._redactor.show(_first_words(evaluated.report), MAX_NAME_CHARS)))
         span.end()
 
     def force_flush(self, timeout_millis: int) -> bool:
@@ -129,4 +129,4 @@ def _blocking_text(blocking: dict[str, str | None]) -> str:
 def _first_words(report: Report) -> str:
     first = report.blocking[0]
     more = f" and {len(report.blocking) - 1} more" if len(report.blocking) > 1 else ""
-    return f"blocked: {first['check']}: {first['verdict']}{more}"
+    return f"blocked: {_blocking_text(first)}{more}"

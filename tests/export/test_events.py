@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from opentelemetry._logs import LogRecord
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -31,24 +32,45 @@ EVALUATED = Evaluated(Trajectory(agent="a"), Report(agent="a", results=[RESULT, 
 REDACTOR = Redactor(RedactionConfig())
 
 
-def span_events(evaluated: Evaluated = EVALUATED) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return what the events of the evaluation span say, and what the span says."""
+def made(evaluated: Evaluated) -> ReadableSpan:
+    """Return the evaluation span."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     EvaluationSpans(provider, Limits(), REDACTOR).emit(evaluated)
     (span,) = exporter.get_finished_spans()
+    return span
+
+
+def span_events(evaluated: Evaluated = EVALUATED) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return what the events of the evaluation span say, and what the span says."""
+    span = made(evaluated)
     return [dict(event.attributes or {}) for event in span.events], dict(span.attributes or {})
 
 
-def log_events(evaluated: Evaluated = EVALUATED) -> list[dict[str, Any]]:
-    """Return what the log events say."""
+def status(evaluated: Evaluated) -> str | None:
+    """Return what the evaluation span's status says."""
+    return made(evaluated).status.description
+
+
+def logged(evaluated: Evaluated) -> list[LogRecord]:
+    """Return the log events."""
     exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
     provider = LoggerProvider(shutdown_on_exit=False)
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
     EvaluationLogs(provider, Limits(), REDACTOR).emit(evaluated)
     provider.shutdown()
-    return [dict(found.log_record.attributes or {}) for found in exporter.get_finished_logs()]
+    return [found.log_record for found in exporter.get_finished_logs()]
+
+
+def log_events(evaluated: Evaluated = EVALUATED) -> list[dict[str, Any]]:
+    """Return what the log events say."""
+    return [dict(record.attributes or {}) for record in logged(evaluated)]
+
+
+def bodies(evaluated: Evaluated) -> list[Any]:
+    """Return what the log events say to those who read them as text."""
+    return [record.body for record in logged(evaluated)]
 
 
 @pytest.mark.parametrize("events", [lambda: span_events()[0], log_events], ids=["span", "logs"])
@@ -83,3 +105,13 @@ def test_a_score_that_was_sent_is_still_said_on_what_comes_later() -> None:
     """A check whose score went out with its first findings says it on the later ones too, as the score is by then."""
     later = Evaluated(EVALUATED.run, EVALUATED.report, sent=frozenset({RESULT.findings[0].id}), scored=frozenset({"tool_use"}))
     assert [event.get("attest.score.tool_use") for event in log_events(later)] == [0.5, 0.5, 0.5, None]
+
+
+def test_what_is_read_first_says_what_blocks() -> None:
+    """The status of a blocked evaluation span names the worst finding with its subject, redacted; a log's body, check and reason."""
+    secret = "sk-ant-api03-" + "a1B2" * 12
+    finding = make_finding("tool_use", "fail", "disallowed_tool", f"{secret} is not allowed.", subject=secret)
+    found = [finding, make_finding("tool_use", "fail", "disallowed_tool", "why", subject="b")]
+    evaluated = Evaluated(Trajectory(agent="a"), Report(agent="a", results=[make_result("tool_use", found, "")]))
+    assert status(evaluated) == "blocked: tool_use: disallowed_tool ([redacted:api_key]) and 1 more"
+    assert bodies(evaluated)[0] == "tool_use: disallowed_tool: [redacted:api_key] is not allowed."
