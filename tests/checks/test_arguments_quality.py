@@ -60,7 +60,7 @@ def test_a_word_the_schema_or_the_task_names_is_no_placeholder() -> None:
     [
         '</parameter>\n<parameter name="surname">', "</parameter>\n", "Ana</parameter>", "x</invoke>", '<invoke name="f">', "<function_calls>", "</function_calls>",
         "<tool_call>", '<tool_call>{"name":"f"}</tool_call>', "<|tool_call|>", "<|tool_calls_section_begin|>", "<\uff5ctool\u2581calls\u2581begin\uff5c>",
-        "<|im_end|>", "<|python_tag|>", "[TOOL_CALLS]", "[TOOL_REQUEST]", "```tool_code\nprint(1)", "<function=search>", "<ns:invoke name='x'>", "<|channel|>",
+        "<|im_end|>", "<|python_tag|>", "<arg_key>x</arg_key>", "<function_call>", "[TOOL_CALLS]", "[TOOL_REQUEST]", "```tool_code\nprint(1)", "<function=search>", "<ns:invoke name='x'>", "<|channel|>",
     ],
 )  # fmt: skip
 def test_protocol_markup_in_a_value_is_a_leak(leak: str) -> None:
@@ -102,27 +102,27 @@ def test_quoted_markup_is_no_leak() -> None:
     ("text", "expected"),
     [
         ("What does the FREE plan cost?", {"free", "plan", "cost"}), ("HTTP-429, api_key!", {"http", "429", "api", "key"}), ("is it an ox", set()), ("", set()),
-        ("thats everything you did read", set()), ("Größe der Straße", {"größe", "der", "straße"}),
+        ("thats everything you did read", set()), ("备份 保留多久", {"备份", "保留多久", "保留", "留多", "多久"}), ("환불", {"환불"}), ("Größe der Straße", {"größe", "der", "straße"}),
     ],
 )  # fmt: skip
 def test_content_words_follow_the_lesson(text: str, expected: set[str]) -> None:
-    """Lower case, split at everything that isn't a letter or digit, three letters or more, no stop words."""
+    """Lower case, split at everything that isn't a letter or digit, three letters or more, no stop words; pairs of characters where no spaces are."""
     assert content_words(text) == expected
 
 
 @pytest.mark.parametrize(
     ("arguments", "verdict", "valid", "good"),
     [
-        ({"query": "rate limit"}, "valid", True, True), ({"query": "please help"}, "low_quality", True, False), ({"query": ""}, "placeholder", False, False),
-        ({"query": "  "}, "placeholder", False, False), ({}, "schema_invalid", False, False), ({"query": 5}, "schema_invalid", False, False),
+        ({"query": "rate limit"}, "valid", True, True), ({"query": "please help"}, "low_quality", True, False), ({"query": ""}, "placeholder low_quality", False, False),
+        ({"query": "  "}, "placeholder low_quality", False, False), ({"query": "TODO"}, "placeholder", True, False), ({}, "schema_invalid", False, False), ({"query": 5}, "schema_invalid", False, False),
         ({"query": "plan", "page": "x"}, "schema_invalid", False, False), ("{", "unparseable", False, False), (None, "unchecked", None, None),
     ],
 )  # fmt: skip
 def test_the_ladder_parse_then_judge(arguments: Any, verdict: str, valid: bool | None, good: bool | None) -> None:
-    """An invalid query is no good query; a valid one is good when it shares a content word with the task."""
+    """An invalid or blank query is no good query; a valid one is good when it shares a content word with the task."""
     raw = arguments if arguments is None or isinstance(arguments, str) else json.dumps(arguments)
     run = view(call(raw, name="search"), tools=[SEARCH], task=TASK)
-    assert [f.verdict for f in findings(call(raw, name="search"), tools=[SEARCH], task=TASK)] == [verdict]
+    assert [f.verdict for f in findings(call(raw, name="search"), tools=[SEARCH], task=TASK)] == verdict.split()
     assert is_valid_call(run, run.calls[0]) is valid
     assert has_good_query(run, run.calls[0]) is good
 

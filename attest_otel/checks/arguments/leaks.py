@@ -14,7 +14,7 @@ MAX_SCANNED_CHARS = 1_000_000
 MAX_PLACEHOLDER_CHARS = 80
 
 _TAG = re.compile(
-    r"<(/?)(?:[a-z]{1,20}:)?(parameter|invoke|function|function_calls|tool_calls?|tool_use|tool_response)(?=[\s=>/])([^<>]{0,200})>"
+    r"<(/?)(?:[a-z]{1,20}:)?(parameter|invoke|function|function_calls?|tool_calls?|tool_use|tool_response|arg_key|arg_value)(?=[\s=>/])([^<>]{0,200})>"
 )
 _SPECIAL = re.compile(
     r"<[|\uff5c](?:/?tool|im_start|im_end|im_sep|python_tag|eom_id|eot_id|start_header_id|end_header_id|channel|call|recipient|assistant|fim_|endoftext)"

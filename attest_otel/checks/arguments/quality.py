@@ -1,7 +1,8 @@
 """Valid and useful are two bars: is a call's query a real string, and does it share a word with the task?
 
 The rule is the lesson's, word for word: text is lower-cased, everything but letters, digits and white
-space splits it, and words of three letters or more that aren't stop words count. A query that is
+space splits it, and words of three letters or more that aren't stop words count. Scripts that write no
+spaces have no such words: there two characters side by side count. A query that is
 missing or blank is invalid, and an invalid query is no good query. `is_valid_call` and `has_good_query`
 are the batch numbers' view of a call; None where there is nothing to judge.
 Source: the lesson on tool-call correctness; DESIGN 3 rule 7.
@@ -9,8 +10,10 @@ Source: the lesson on tool-call correctness; DESIGN 3 rule 7.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from attest_otel.checks.arguments.schema import compile_schema
@@ -46,13 +49,18 @@ STOP_WORDS = frozenset(
     ]
 )
 MIN_WORD_CHARS = 3
+_WIDE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7af\uf900-\ufaff]")
 MAX_TEXT_CHARS = 100_000
 
 
 def content_words(text: str) -> set[str]:
     """Return the words of a text that carry meaning; of a longer text than `MAX_TEXT_CHARS` its beginning counts."""
     spaced = "".join(c.lower() if c.isalnum() or c.isspace() else " " for c in text[:MAX_TEXT_CHARS])
-    return {word for word in spaced.split() if len(word) >= MIN_WORD_CHARS and word not in STOP_WORDS}
+    words = spaced.split()
+    found = {word for word in words if len(word) >= MIN_WORD_CHARS and word not in STOP_WORDS}
+    if not text.isascii():
+        found.update(pair for word in words if _WIDE.search(word) for pair in map("".join, pairwise(word)))
+    return found
 
 
 def is_valid_call(view: RunView, call: Call) -> bool | None:

@@ -144,8 +144,10 @@ def quality_problems(view: RunView, quotable: Quotable, call: Call, arguments: d
     tool = call.tool
     schema = tool.input_schema if tool is not None else None
     found = list(_text_problems(quotable, call, arguments, schema))
-    if tool is not None and tool.query_arguments and not any(p.path[:1] == (n,) for p in found for n in tool.query_arguments):
-        found += _query_problem(view, tool, arguments)
+    if tool is not None and tool.query_arguments:
+        seen = {p.path[0] for p in found if p.path and not _is_blank(p.emitted)}
+        if seen.isdisjoint(tool.query_arguments):
+            found += _query_problem(view, tool, arguments)
     return found
 
 
@@ -200,17 +202,22 @@ def _query_problem(view: RunView, tool: Tool, arguments: dict[str, Any]) -> list
     if not names or not view.run.task or shares_a_word(query, view.run.task):
         return []
     path = (names[0],)
+    why = "shares no content word with the task" if query.strip() else "is blank: there is nothing to look for"
     return [
         Problem(
             "low_quality",
             "warn",
             "model",
-            f"{path_text(path)} shares no content word with the task.",
+            f"{path_text(path)} {why}.",
             path,
             arguments[names[0]],
             "a query with a word of the task",
         )
     ]
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
 
 
 def _texts(arguments: dict[str, Any]) -> Iterator[tuple[Path, str, str]]:
