@@ -21,10 +21,17 @@ MIN_BYTES_FOR_PROGRESS = 1_000_000
 
 
 class Inputs:
-    """The runs of some files; remembers whether anything could not be read."""
+    """The runs of some files; remembers whether anything could not be read.
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    Args:
+        paths: files and folders.
+        console: where the command prints while it reads, so that a progress bar on the same terminal stays below; None
+            where it prints past rich.
+    """
+
+    def __init__(self, paths: Sequence[str], console: Console | None = None) -> None:
         self._paths = [Path(path) for path in paths]
+        self._console = console
         self.bad = False
 
     def runs(self) -> Iterator[Trajectory]:
@@ -40,16 +47,22 @@ class Inputs:
 
     def results(self) -> Iterator[ReadResult]:
         """Yield what was read of each run or instead of it, in input order."""
-        with _progress() as progress:
-            task = progress.add_task("reading", total=None, visible=False)
+        progress = _progress(self._console)
+        task = progress.add_task("reading", total=None)
 
-            def on_progress(done: int, total: int) -> None:
-                progress.update(task, completed=done, total=total, visible=total >= MIN_BYTES_FOR_PROGRESS)
+        def on_progress(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+            if total >= MIN_BYTES_FOR_PROGRESS:
+                progress.start()
 
+        try:
             for result in read_runs(self._paths, on_progress, _say_waiting):
                 if result.error is not None:
                     self.complain(str(result.error))
                 yield result
+        finally:
+            if progress.live.is_started:
+                progress.stop()
 
     def complain(self, message: str) -> None:
         """Say what is wrong with an input; the command will exit with 2."""
@@ -79,13 +92,15 @@ def _say_waiting(path: Path) -> None:
     click.echo(clean(f"{path}: nothing to read yet; waiting for whoever writes to it"), err=True)
 
 
-def _progress() -> Progress:
+def _progress(console: Console | None) -> Progress:
+    """Return a bar on standard error; where standard output is a terminal too, it stays below what is printed there."""
+    shared = sys.stdout.isatty()
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console if shared and console is not None else Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
+        disable=not sys.stderr.isatty() or (shared and console is None),
     )

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import click
+from rich.console import Console
 
 from attest_otel.batch import BatchMetrics, RunRow, Share, batch_metrics
 from attest_otel.cli.contracts import RunContracts
@@ -40,7 +41,8 @@ LABELS = {
 def metrics(paths: tuple[str, ...], cases: str, config: str | None, output: str) -> None:
     """Score the tool calls of the runs in PATH... as a batch; a share of nothing is null."""
     attest = Attest(load_settings(config, cases, own_checks=True))
-    inputs = Inputs(paths)
+    console = terminal()
+    inputs = Inputs(paths, console)
     contracts = RunContracts(attest, inputs.complain)
     views = []
     for run in inputs.runs():
@@ -50,7 +52,7 @@ def metrics(paths: tuple[str, ...], cases: str, config: str | None, output: str)
     if output == "json":
         write_json({"data": as_json(numbers)})
     else:
-        _print(numbers)
+        _print(console, numbers)
     sys.exit(BAD_INPUT if inputs.bad else 0)
 
 
@@ -80,8 +82,7 @@ def _rounded(share: Share) -> float | None:
     return None if share.value is None else round(share.value, 3)
 
 
-def _print(numbers: BatchMetrics) -> None:
-    console = terminal()
+def _print(console: Console, numbers: BatchMetrics) -> None:
     redactor = Redactor()
     print_table(console, [_cells(row, redactor) for row in numbers.rows], HEADER)
     console.print()

@@ -65,8 +65,7 @@ def render_advice(console: Console, kinds: Counter[Kind]) -> None:
     console.print(Text("What to do next", style="bold"))
     grouped = _by_advice(kinds)
     for (check, text), (disposition, verdicts) in list(grouped.items())[:MAX_ADVICE]:
-        heading = (f"{check}: {', '.join(verdicts)}", "bold")
-        console.print(Text.assemble("  ", (f"{disposition:<6}", STYLES[disposition]), "  ", heading))
+        print_beside(console, f"  {disposition}", f"{check}: {', '.join(verdicts)}", "bold", STYLES[disposition])
         print_beside(console, "", text)
     if len(grouped) > MAX_ADVICE:
         console.print(f"  … and {len(grouped) - MAX_ADVICE} more kinds of findings")
@@ -79,8 +78,9 @@ def print_beside(console: Console, label: str, text: str, style: str = "", label
     """Print a text that is fit to be shown beside its label; its further lines stand below the first."""
     margin = indent + MARGIN
     for line in Text(text, style=style).wrap(console, max(MIN_TEXT_WIDTH, console.width - margin)):
-        line.rstrip()
-        console.print(Text.assemble((" " * indent + f"{label:<{MARGIN}}", label_style), line))
+        shown = Text.assemble((" " * indent + f"{label:<{MARGIN}}", label_style), line)
+        shown.rstrip()
+        console.print(shown)
         label = ""
 
 
@@ -107,7 +107,7 @@ def _print_finding(console: Console, item: Found, redactor: Redactor) -> None:
     finding = item.finding
     disposition = finding.disposition or "pass"
     heading = " · ".join([f"{item.result.check}: {finding.verdict}", *_about(item, redactor)])
-    console.print(Text.assemble("  ", (f"{disposition:<6}", STYLES[disposition]), "  ", (heading, "bold")))
+    print_beside(console, f"  {disposition}", heading, "bold", STYLES[disposition])
     print_beside(console, "", redactor.show(finding.reason, MAX_REASON_CHARS))
     for label, text in _details(item, redactor):
         print_beside(console, label, text, label_style="dim", indent=MARGIN)

@@ -25,8 +25,8 @@ MAX_CALLS_SHOWN = 100
 @format_option("one run record a line")
 def runs(paths: tuple[str, ...], output: str) -> None:
     """Show the runs in PATH... as the checks see them."""
-    inputs = Inputs(paths)
     console = terminal()
+    inputs = Inputs(paths, console if output == "table" else None)
     redactor = Redactor()
     for run in inputs.runs():
         if output == "json":

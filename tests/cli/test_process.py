@@ -116,11 +116,36 @@ def test_a_dumb_terminal_gets_text_alone(tmp_path: Path, columns: int) -> None:
     assert columns - 20 < widest <= columns
 
 
+COLOURS = re.compile(rb"\x1b\[[0-9;?]*[a-zA-JL-Z]")
+ERASE = b"\x1b[2K"
+
+
 def test_progress_bar_only_on_a_terminal(tmp_path: Path) -> None:
-    """Reading a large file shows a bar on a terminal, and elsewhere nothing."""
+    """Reading a large file shows a bar on a terminal, and elsewhere nothing; a small one shows none."""
     path = write_runs(tmp_path / "r.jsonl", *[{**PASSED, "final_answer": "x" * 100_000}] * 20)
     assert b"reading" in on_a_terminal("check", path)
     assert process("check", path).stderr == b""
+    assert b"reading" not in on_a_terminal("check", write_runs(tmp_path / "s.jsonl", PASSED), NO_COLOR="1")
+
+
+def test_the_bar_stays_below_what_is_printed(tmp_path: Path) -> None:
+    """On one terminal every line of a report begins where a line begins; lines of JSON have no bar beside them."""
+    path = write_runs(tmp_path / "r.jsonl", *[{**BLOCKED, "task": "x" * 100_000}] * 20)
+    lines = [line.rpartition(ERASE)[2].strip(b"\r") for line in COLOURS.sub(b"", on_a_terminal("check", path)).split(b"\n")]
+    verdicts = [line for line in lines if b"verdict: " in line]
+    assert len(verdicts) == 20
+    assert [line for line in verdicts if not line.startswith(b"verdict: block")] == []
+    assert [line for line in lines if b"reading" in line and b"pay" in line] == []
+    assert b"reading" not in on_a_terminal("check", path, "--format", "json")
+
+
+def test_the_end_of_a_long_heading_stands_below_its_beginning(tmp_path: Path) -> None:
+    """A heading that a terminal folds keeps its margin."""
+    call = {"name": "a_tool_of_some_length", "id": "call_" + "x" * 40, "arguments_raw": "{}", "output": "ok"}
+    path = write_runs(tmp_path / "r.jsonl", {**BLOCKED, "steps": [{"tool_call": call}]})
+    lines = COLOURS.sub(b"", on_a_terminal("check", path, columns=60)).decode().splitlines()
+    (folded,) = [line for line in lines if "call_xxx" in line]
+    assert folded.startswith(" " * 10 + "call_xxx")
 
 
 @pytest.mark.parametrize("output", ["json", "table"])
