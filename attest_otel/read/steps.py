@@ -208,7 +208,9 @@ def _is_meant(request: Request, ran: Execution) -> bool:
 
 def _was_cut_off(call: PairedCall, arguments: Arguments) -> bool:
     """Return whether the arguments may be less than the model meant, and nothing of their text shows it."""
-    if call.turn is None or call.turn.facts.cut_off is None or call.request is not call.turn.requests[-1]:
+    if call.turn is None or call.request is None or call.turn.facts.cut_off is None:
+        return False
+    if call.request is not call.turn.requests[-1]:
         return False
     return arguments.fidelity != "verbatim" or not (arguments.raw or "").strip()
 

@@ -86,6 +86,12 @@ def test_other_conventions_say_it_in_their_own_attributes(attributes: dict[str, 
     assert remarks(agent(1), span(2, 1, scope="openinference.instrumentation.anthropic", **attributes)) == [True]
 
 
+def test_a_tool_that_ran_when_the_model_was_cut_off_before_it_asked_is_no_cut_call() -> None:
+    """A turn that was cut off may have asked for nothing on record; what ran after it was not being written."""
+    cut = chat(2, 1, outputs=[message("assistant", "I will")], gen_ai__response__finish_reasons=["length"])
+    assert remarks(agent(1), cut, tool(4, 1)) == [False]
+
+
 def test_a_run_whose_call_was_cut_off_is_not_complete() -> None:
     """The tool ran with what was left and all went well: still nobody knows what the model meant."""
     asked = message("assistant", call_part("c1", "ping", {}))
