@@ -40,12 +40,12 @@ _SHOW = r"(?:print|reveal|show|output|repeat|send|leak|return|include|paste|dump
 _ADDRESS = r"(?:[\w.+-]+@[\w-]+\.[\w.-]+|https?://)"
 _START = r"(?:^|[^\w@/.-])"
 _PLACE = rf"(?:{_ADDRESS}|(?:url\s+|link\s+|address\s+)?https?://|(?:the|your|this|an?|every|each|its?)\s+(?:[\w'-]+\s+){{0,2}}?(?:reply|repl(?:y|ies)|answers?|responses?|output|summary|message|chat|comments?|description|issues?|tickets?|reviews?|pr|pull requests?|e-?mails?|commit|report|note|post|image|attacker|author)\b)"
-_DO = r"(?:ignore|disregard|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable|stop|star|render|display|output|tell|write)"
+_DO = r"(?:ignore|disregard|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable|stop|star|render|display|output|tell|write|set|cancel|refund|wire|escalate|mark|assign|close|install|download|share|click|rate)"
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,4}}?(?:previous|prior|preceding|above|earlier|all|any|every|your|its|the|other|system|original|existing|former|these|those)\s+(?:[\w'-]+\s+){{0,4}}?{_RULES}\b"),
     Pattern("override", r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what)\s+(?:that\s+)?(?:you|i|we|was|were|is|the|above|before|prior|previous|said|written|came|else)"),
-    Pattern("new_task", r"\b(?:your|the)\s+(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose|instructions?)\s+(?:is|are|now)\b", strong=False),
+    Pattern("new_task", r"\b(?:your|the)\s+(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose|instructions?)\s*(?:\s(?:is|are|now)\b|:)", strong=False),
     Pattern("new_task", r"\b(?:(?:new|updated|revised|override|admin|developer|secret|hidden)\s+(?:system\s+)?(?:instructions?|prompt|directives?)|(?:override|admin|developer|secret|hidden)\s+orders?)\s*(?::|for you\b|follow\b)", strong=False),
     Pattern("new_task", rf"\bnew (?:task|goal|objective) for (?:you|{_ADDRESSEE})\b"),
     Pattern("new_task", r"\bsystem\s+(?:override|instruction|prompt)\s*(?::|-|—)\s*\w"),
@@ -63,15 +63,24 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("secret_request", r"\bpost the (?:api |access |auth |secret )?(?:token|key|password)\b", strong=False),
     Pattern("exfiltration", rf"\b(?:send|forward|e-?mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s+(?:\S+\s+){{0,3}}?(?:(?:all|every|entire|full|whole|complete)\s+(?:\S+\s+){{0,2}}?(?:contents?|data|files?|records?|e?-?mails?|messages?|invoices?|funds|money|balance|rows?|list|report|documents?)|conversations?|history|contacts?|credentials?|passwords?|tokens?|keys?|secrets?|inbox|customer\s+(?:data|list|records|details)|database)\b{_GAP}(?:to|at|with|on)\s+\S{{0,20}}?{_ADDRESS}", strong=False),
     Pattern("exfiltration", r"!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$\{?)[a-z _-]", strong=False),
-    Pattern("addressed", rf"\b(?:notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\b\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{_ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
+    Pattern("addressed", rf"\b(?:p\.?\s?s\.?|notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\b\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{_ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
     Pattern("addressed", rf"\b(?:dear|hey|hello|hi|attention|listen)[ \t]*,?[ \t]+{_ADDRESSEE}[ \t]*[,!:.—-]*\s*(?:please[ \t]+)?(?:{_DO}|do not|don't|never|always|you (?:must|should|will|have to|need to))\b", strong=False),
     Pattern("addressed", rf"\b(?:if|when|since|because|as)\s+you(?:'re| are)\s+(?:reading\s+this\s+)?(?:as\s+)?(?:(?:an?|the)\s+)?(?:ai|llm|language model|(?:ai|llm|coding|autonomous)\s+(?:{_AGENT}|models?))\b", strong=False),
     Pattern("addressed", r"\bas an? (?:ai|llm|language model)\b[^.!?\n]{0,30}?\byou (?:must|should|shall|will|need to|have to|are (?:required|instructed))\b", strong=False),
     Pattern("addressed", rf"{_START}(?:ai|llm|agents?|assistants?|chatbots?|bots?)\s+(?:(?:agents?|assistants?|models?|bots?)\s+)?(?:reading|visiting|processing|parsing|viewing|summari[sz]ing|that (?:read|visit|process))\s[^.!?\n]{{0,40}}?\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\b", strong=False),
     Pattern("addressed", rf"{_START}(?:ai|llms?)\s+must\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{_DO}\b", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llm)\s*:\s*(?:please\s+)?(?:you must|do not|never|ignore|disregard|send|forward|delete|transfer|reply|respond|append|(?:call|run|invoke)\s+[a-z]\w*[_(]|(?:add|include|say|mention|insert|write|print|reveal)\s+(?:the|this|your|that)\b)", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llm)\s*:\s*(?:please\s+)?(?:you must|do not|never|ignore|disregard|send|forward|delete|transfer|reply|respond|append|execute|before (?:you|continuing|answering|responding)\b|(?:call|run|invoke)\s+[a-z]\w*[_(]|(?:add|include|say|mention|insert|write|print|reveal)\s+(?:the|this|your|that)\b)", strong=False),
     Pattern("addressed", r"\bthe (?:user|customer|owner|operator|admin\w*) has (?:already |now )?(?:pre-?)?(?:authori[sz]ed|approved|permitted) (?:you|this agent|the (?:agent|assistant)) to\b", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?)\s*(?::|,|\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to))\s*\S", strong=False),
+    Pattern("addressed", r"\bi (?:hereby )?authori[sz]e you to\b|\b(?:once|after|when|now that) you(?:'ve| have)? (?:read|seen|processed|finished) (?:reading )?(?:this|it)\b[^.!?\n]{0,20}?\byou (?:are to|must|will)\b", strong=False),
+    Pattern("override", r"\bignore (?:the |your )?(?:user|human|customer)(?:\s*[.;!]|'s (?:requests?|questions?|messages?|instructions?|input|prompt)|\s+(?:and|request|question|input|prompt)\b)"),
+    Pattern("addressed", r"\b(?:hinweis|wichtig|achtung|anweisung\w*|nachricht|notiz)\s*(?:\s(?:fue?r|an)\s|:)\s*(?:(?:den|die|das|alle|jeden?)\s+)?(?:ki\b|llms?\b|assistent\w*|agent(?:en)?\b|chatbots?\b|sprachmodell\w*)", strong=False),
+    Pattern("addressed", r"\b(?:note|messages?|attention|important|instructions?|consignes?)\s*(?:\s(?:pour|aux?|a)\s|:)\s*(?:l'\s?|les?\s+|tous les\s+)?(?:assistants?|agents?|ia\b|llms?\b|modeles? de langage|chatbots?)\b", strong=False),
+    Pattern("addressed", r"\b(?:nota|mensaje|mensagem|atencion|atencao|importante|instruc\w+|aviso)\s*(?:\s(?:para|al?|aos?)\s|:)\s*(?:(?:el|la|los|las|o|os|as|todos (?:los|os))\s+)?(?:asistentes?|assistentes?|agentes?|ia\b|llms?\b|modelos? de|chatbots?)\b", strong=False),
+    Pattern("addressed", r"\b(?:nota|messaggio|attenzione|importante|istruzion\w+)\s*(?:\s(?:per|agli)\s|\sall'|:)\s*(?:l'\s?|gli\s+|il\s+|tutti gli\s+)?(?:assistent[ei]|agent[ei]|ia\b|llms?\b|chatbot)\b|\b(?:bericht|opmerking|belangrijk|let op)\s*(?:\s(?:voor|aan)\s|:)\s*(?:de\s+|alle\s+)?(?:ai\b|assistent\w*|agent(?:en)?\b|chatbots?\b)", strong=False),
+    Pattern("addressed", r"(?:внимание|важно|заметка|сообщение|инструкция)\s*(?:,|:|для)?\s*(?:всех\s+)?(?:ии[- ]|ai[- ]|ассистент|агент|чат-бот|нейросет)", strong=False),
+    Pattern("addressed", r"(?:ai|人工智能|人工知能|智能)\s*(?:助手|助理|代理|模型|机器人|機器人)[^。\n]{0,12}?(?:请|請|必须|必須|应当|务必|務必)|(?:ai|人工知能)\s*(?:アシスタント|エージェント|ボット)\s*(?:へ|は|様|の皆)[^。\n]{0,60}?(?:ください|せよ|しなさい)|(?:ai|인공지능)\s*(?:어시스턴트|에이전트|비서|봇)[^.\n]{0,60}?(?:하세요|십시오|하시오)", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?|bots?)\s*(?::|,)\s*\S", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?|bots?|tools?|systems?)\s+(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+|never\s+|not\s+)?{_DO}\b", strong=False),
     Pattern("addressed", rf"{_START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|do not|never|always|also|first|before|now|immediately|{_DO})\b", strong=False),
     Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{_AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{_DO}\b", strong=False),
     Pattern("conceal", r"\b(?:do not|don't|dont|never|without|must not|should not|avoid)\s+(?:\w+\s+)?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?(?: (?:this|it|any of this))? to|reveal(?:ing)?(?: (?:this|it))? to|notify(?:ing)?|alert(?:ing)?|disclos(?:e|ing)(?: (?:this|it))? to|let(?:ting)?|ask(?:ing)?|show(?:ing)?(?: (?:this|it))? to|report(?:ing)?(?: (?:this|it))? to)\s+(?:the\s+|any\s+|your\s+)?(?:users?|humans?|customers?|owners?|operators?|developers?|anyone|anybody|victims?)\b", strong=False),
@@ -100,7 +109,8 @@ HIDDEN_PATTERNS: tuple[Pattern, ...] = (
 
 _SIGNS = (
     r"(?i)ignor|disregard|forget|overrid|bypass|discard|obey|follow|instruction|directive|prompt"
-    r"|assistant|\bagents?\b|\bai\b|\ba\.i\.|\bllm|language model|chat ?bot|\bbots?\b|\bgpt|chat ?gpt|claude|copilot|gemini|\bcursor\b|codex|autonomous|\bcoding\s+model|you(?:'re| are)\s+reading"
+    r"|assistant|\bki\b|\bia\b|\bllms|assistent|asistente|agente|sprachmodell|modeles? de|modelos? de|ассистент|агент|чат-бот|нейросет|ии[- ]|助手|助理|代理|模型|机器人|機器人|アシスタント|エージェント|ボット|어시스턴트|에이전트|비서|봇|you(?:'ve| have)? (?:read|seen|processed|finished)"
+    r"|\bagents?\b|\bai\b|\ba\.i\.|\bllm|language model|chat ?bot|\bbots?\b|\bgpt|chat ?gpt|claude|copilot|gemini|\bcursor\b|codex|autonomous|\bcoding\s+model|you(?:'re| are)\s+reading"
     r"|\byou\s+are\s+(?:now|actually|really|no longer)|from now on|starting now|henceforth"
     r"|\b(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose)"
     r"|\b(?:secret|hidden|admin|additional|developer|override|revised|updated|new)\s+(?:system\s+)?order"
@@ -109,7 +119,7 @@ _SIGNS = (
     r"|credential|environment var|env var|api[ _-]?key|\bsecret|password|\b(?:access |auth |session |the )token|\bpost the\b|private key|ssh key|developer message|(?:conversation|chat) history"
     r"|\b(?:to|at|with|on)\s+\S*?(?:@|https?://)|!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$)"
     r"|(?:tell|inform|to|notify|alert|let|ask|disclose|telling|informing|notifying|alerting|letting|asking|disclosing)\s+(?:the\s+|any\s+|your\s+)?(?:user|human|customer|owner|operator|developer|anyone|anybody|victim)"
-    r"|authori[sz]ed|approved|permitted|<\|?/?system|#+\s*(?:system|developer)"
+    r"|authori[sz]ed? you|(?:approved|permitted|authori[sz]ed) (?:you|this|the) |<\|?/?system|#+\s*(?:system|developer)"
     r"|you must|you should|you have to|you need to|must first|be sure to|make sure|(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]*?(?:call|invoke|run|execute|use)\s"
     r"|(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s"
     r"|missacht|vergiss|vergesse|oubli|(?:tiens|tenez) pas compte|olvid|descart|desconsider|esquec|dimentica|negeer|vergeet|talimat"

@@ -25,7 +25,11 @@ _COMMAND = re.compile(
 )
 _NAMED = re.compile(
     r"\b(?:say|add|include|append|write|use|insert|mention|print|reply|respond|answer|output|repeat)\s+(?:only\s+|just\s+)?(?:with\s+)?the\s+(?:\w+\s+)?(?:word|phrase|term|hashtag)\s+[\"'`]?([a-z][\w-]{3,40})"
-    r"|\b(?:star|fork|follow|clone|install|add)\s+(?:the\s+)?(?:repo(?:sitory)?|package|project)\s+[\"'`]?([\w.-]{2,40}/[\w.-]{2,40}|[\w.-]*[\d_-][\w.-]*)"
+    r"|\b(?:star|fork|follow|clone|install|add)\s+(?:the\s+)?(?:repo(?:sitory)?|package|project|dependency|library|plugin)\s+[\"'`]?([\w.-]{2,40}/[\w.-]{2,40}|[\w.-]*[\d_-][\w.-]*)"
+    r"|\b(?:say|write|print|reply|respond|answer|output)\s+(?:only\s+|just\s+|back\s+)?(?:with\s+|this\s+|the\s+)[^.:\n]{0,30}:\s*[\"'`]?([^\n\"'`.]{4,80})"
+)
+_SECRET = re.compile(
+    r"\b(?:sk|pk|rk|tok|ghp|gho|ghs|xox[abp]|glpat|key|api)[-_][a-z0-9_-]{8,}|\bakia[0-9a-z]{12,}|-----begin [a-z ]{0,30}private key|\beyj[\w-]{10,}\.[\w-]{10,}"
 )
 _CAPITALS = re.compile(r"\b[A-Z][A-Z0-9_-]{3,}\b", re.ASCII)
 _NO_HOST = re.compile(r"\.(?:py|js|ts|md|txt|json|ya?ml|html?|csv|pdf|png|jpe?g|sh|sql|xml|toml|cfg|ini|log)$")
@@ -86,7 +90,7 @@ _SHOUTED = frozenset(
 )
 
 SAY_VERB = re.compile(
-    r"\b(?:say|says|print|include|output|reply|respond|answer|tell|inform|add|append|write|mention|recommend|suggest|link|insert|end|start|begin|display|show|render|return|sign|repeat|state|claim|reveal|post|put|direct|point|refer|urge|advise|ask|embed|quote"
+    r"\b(?:say|says|print|include|output|reply|respond|answer|tell|inform|add|append|write|mention|recommend|suggest|link|insert|end|start|begin|display|show|render|return|sign|repeat|state|claim|reveal|post|put|direct|point|refer|urge|advise|ask|embed|quote|sing|praise|promote|advertise|compose|translate|rate"
     r"|sage?|antworte\w*|schreib\w*|gib|gebe|nenne|erwahne|empfiehl|fuge|zeige|repond(?:s|ez|re)|dis|dites|ecri(?:s|vez)|affiche[rz]?|ajoute[rz]?|mentionne[rz]?|recommande[rz]?|responde[rd]?|escrib[ae]|di|muestr[ae]|incluye|agrega|anad[ea]|recomienda|rispondi|scrivi|mostra|aggiungi|responda|escrev[ae]|diga|adicione|antwoord|zeg|schrijf|odpowiedz|napisz|yaz|cevapla|soyle)\b"
     r"|\b(?:ответь|напиши|скажи|выведи|добавь|укажи)|回复|回覆|回答|输出|輸出|写上|加上|添加|显示|顯示|返信|答え|出力|表示|書い|言っ|대답|답변|답하|출력|말하|추가|أجب|اكتب|قل|लिखें|कहें|उत्तर"
 )
@@ -235,3 +239,9 @@ def strong_tokens(instruction: str, original: str) -> list[str]:
     if sum(word.isupper() for word in words) <= len(words) // 2 or len(words) < MIN_WORDS:
         found += [word.lower() for word in _CAPITALS.findall(original) if word not in _SHOUTED]
     return [token for token in dict.fromkeys(found) if len(token) > 3 and token not in COMMON_WORDS][:MAX_TOKENS]  # noqa: PLR2004
+
+
+def secret_in(text: str) -> str | None:
+    """Return the first thing in a lower-case text that looks like a credential, or None."""
+    found = _SECRET.search(text)
+    return found[0] if found is not None else None
