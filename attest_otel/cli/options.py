@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,16 +12,24 @@ from attest_otel.names import did_you_mean
 CONFIG_HELP = "attest.yaml; by default the file that ATTEST_CONFIG names."
 BAD = "bad input or usage"
 
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # the oldest click has no generic one
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Choice(click.Choice[str]):
+class Choice(_Choice):
     """One of some words; a misspelt one is told with the word that was meant."""
 
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return click's own message, and the likest word."""
-        said = super().get_invalid_choice_message(value, ctx)
-        return said.removesuffix(".") + (did_you_mean(str(value), list(self.choices)) or ".")
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word, or say in click's own message which one may be meant."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            hint = did_you_mean(str(value), list(self.choices))
+            raise click.BadParameter(error.message.removesuffix(".") + (hint or "."), ctx, param) from None
 
 
 def format_option(lines: str) -> Callable[[_Command], _Command]:
