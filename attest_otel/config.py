@@ -161,7 +161,7 @@ class ExportConfig(Settings):
 
 
 class AttestConfig(Settings):
-    """All settings. `checks=None` runs every check that can run; with `checks`, nothing may ask for one it leaves out."""
+    """All settings. `checks=None` runs every check that can run; what asks for one that `checks` leaves out is warned of."""
 
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
     checks: list[CheckName] | None = None

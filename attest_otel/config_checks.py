@@ -1,13 +1,12 @@
 """Do settings hold together? What no field can see for itself, said where the settings are loaded.
 
 **A setting nobody reads.** `checks` narrows what runs. What a file asks for and a check that is off would
-have to enforce is refused: an agent's `rules` (policy), `allowed_tools` (tool_use) and `cases`
-(expectations for `expect_tool_calls` and `forbid_other_side_effects`, selection for `should_call`), a row
-or threshold of `verdict_policy` that asks for review or block, a `judge` that no check asks. Whoever
-wrote it believes it is enforced, and the verdict would be pass. What only describes (`tools`,
-`tool_fallbacks`) or only makes a verdict milder (`pass`) may stand: files of several environments can
-share it, and leaving it unread weakens nothing. To run fewer checks for once there are `--checks` and
-`evaluate(checks=)`, which say so themselves.
+have to enforce is warned of, once a process: an agent's `rules` (policy), `allowed_tools` (tool_use) and
+`cases` (expectations for `expect_tool_calls` and `forbid_other_side_effects`, selection for
+`should_call`), a row or threshold of `verdict_policy` that asks for review or block, a `judge` that no
+check asks. Who wrote it may believe it is enforced, and the verdict is pass. Nothing is said of what only
+describes (`tools`, `tool_fallbacks`) or only makes a verdict milder (`pass`): leaving it unread weakens
+nothing. To run fewer checks for once there are `--checks` and `evaluate(checks=)`.
 
 **A tool nobody has.** A name in an agent's rules, `allowed_tools` or `tool_fallbacks` that is a slip of a
 tool the agent lists, and that no agent lists, is refused (`names.slip_of` says what a slip is). Any
@@ -16,7 +15,9 @@ other unknown name may be a tool that only a run declares.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ from attest_otel.yaml_files import Location, Where, place_of
 if TYPE_CHECKING:
     from attest_otel.config import AgentConfig, AttestConfig
     from attest_otel.verdict import VerdictPolicy
+
+logger = logging.getLogger("attest_otel")
 
 Problem = tuple[Location, str]
 _READ_BY = {
@@ -50,22 +53,29 @@ def read_cases(agent: AgentConfig, folder: Path, place: str) -> AgentConfig:
 
 
 def check_settings(settings: AttestConfig, where: Where) -> None:
-    """Refuse settings that don't hold together.
+    """Refuse settings that don't hold together, and warn of those that no running check reads.
 
     Args:
         settings: the settings, their cases read.
         where: what names them in errors, or a function from a field's location to its file and line.
 
     Raises:
-        ConfigError: a rule cannot work, a case contradicts the tools that its agent lists, a name is
-            misspelt, or a check that is off would have to enforce what the settings ask for.
+        ConfigError: a rule cannot work, a case contradicts the tools that its agent lists, or a name is misspelt.
     """
     for name, agent in settings.agents.items():
         check_rules(agent.rules, where, ("agents", name, "rules"))
         _check_contract(agent, place_of(where, ("agents", name)))
-    problems = [*_slips(settings), *_unread(settings)]
-    if problems:
-        raise ConfigError("\n".join(f"{place_of(where, location)}: {text}" for location, text in problems))
+    slips = list(_slips(settings))
+    if slips:
+        raise ConfigError("\n".join(f"{place_of(where, location)}: {text}" for location, text in slips))
+    for location, text in _unread(settings):
+        _warn(f"{place_of(where, location)}: {text}")
+
+
+@lru_cache(maxsize=256)
+def _warn(text: str) -> None:
+    """Say this once."""
+    logger.warning("%s", text)
 
 
 def _check_contract(agent: AgentConfig, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Settings that don't hold together are refused where they are loaded; what weakens nothing may stand."""
+"""Settings that don't hold together are refused where they are loaded, or warned of; what weakens nothing may stand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attest_otel import Attest, AttestConfig
+from attest_otel import Attest, AttestConfig, config_checks
 from attest_otel.errors import ConfigError
 
 BASE = """\
@@ -37,6 +37,14 @@ def refusal(text: str, folder: Path) -> str:
     return str(caught.value).replace(f"{folder}/", "")
 
 
+def warning(text: str, folder: Path, caplog: pytest.LogCaptureFixture) -> str:
+    """Return what is said of a file that is loaded all the same, without the folder."""
+    config_checks._warn.cache_clear()
+    caplog.clear()
+    load(text, folder)
+    return "\n".join(record.getMessage() for record in caplog.records).replace(f"{folder}/", "")
+
+
 @pytest.mark.parametrize(
     ("setting", "checks", "field", "missing"),
     [
@@ -47,9 +55,11 @@ def refusal(text: str, folder: Path) -> str:
         (ALLOWED, "policy", "allowed_tools", "tool_use"),
     ],
 )
-def test_what_an_agent_asks_for_is_checked(tmp_path: Path, setting: str, checks: str, field: str, missing: str) -> None:
-    """Rules, cases and allowed tools whose check is off are refused, by file, line, field and what to do."""
-    said = refusal(BASE % (setting, checks), tmp_path)
+def test_what_an_agent_asks_for_is_checked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, setting: str, checks: str, field: str, missing: str
+) -> None:
+    """Rules, cases and allowed tools whose check is off are warned of, by file, line, field and what to do."""
+    said = warning(BASE % (setting, checks), tmp_path, caplog)
     assert said.startswith(f"attest.yaml:3: agents.shop.{field}: ")
     assert f"checks leaves out {missing}: add {missing} to checks, or take this out" in said
 
@@ -67,9 +77,11 @@ def test_what_an_agent_asks_for_is_checked(tmp_path: Path, setting: str, checks:
         ("tool_fallbacks: {pay: [pay_later]}", "coverage"),
     ],
 )
-def test_what_is_checked_or_only_describes_may_stand(tmp_path: Path, setting: str, checks: str) -> None:
-    """With its check on a setting loads, and so does one that no check enforces."""
-    assert load(BASE % (setting, checks), tmp_path).checks
+def test_what_is_checked_or_only_describes_may_stand(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, setting: str, checks: str
+) -> None:
+    """Nothing is said of a setting whose check is on, nor of one that no check enforces."""
+    assert not warning(BASE % (setting, checks), tmp_path, caplog)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +96,15 @@ def test_what_is_checked_or_only_describes_may_stand(tmp_path: Path, setting: st
         ("dispositions: {provenance.ungrounded: block}", "dispositions.provenance.ungrounded", "provenance"),
     ],
 )
-def test_what_the_policy_asks_for_is_checked(tmp_path: Path, policy: str, field: str, missing: str) -> None:
-    """A row or threshold that asks for review or block of a check that is off is refused."""
-    said = refusal(f"checks: [coverage]\nverdict_policy:\n  {policy}\n", tmp_path)
+def test_what_the_policy_asks_for_is_checked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, policy: str, field: str, missing: str
+) -> None:
+    """A row or threshold that asks for review or block of a check that is off is warned of."""
+    said = warning(f"checks: [coverage]\nverdict_policy:\n  {policy}\n", tmp_path, caplog)
     assert said.startswith(f"attest.yaml:3: verdict_policy.{field}: ")
     assert f"checks leaves out {missing}: add {missing}" in said
-    assert load(f"verdict_policy:\n  {policy}\n", tmp_path)
-    assert load(f"checks: [{missing}]\nverdict_policy:\n  {policy}\n", tmp_path)
+    assert not warning(f"verdict_policy:\n  {policy}\n", tmp_path, caplog)
+    assert not warning(f"checks: [{missing}]\nverdict_policy:\n  {policy}\n", tmp_path, caplog)
 
 
 @pytest.mark.parametrize(
@@ -102,16 +116,16 @@ def test_what_the_policy_asks_for_is_checked(tmp_path: Path, policy: str, field:
         "dispositions: {arguments: {placeholder: pass}}",
     ],
 )
-def test_what_makes_nothing_stricter_may_be_shared(tmp_path: Path, policy: str) -> None:
+def test_what_makes_nothing_stricter_may_be_shared(tmp_path: Path, caplog: pytest.LogCaptureFixture, policy: str) -> None:
     """A row that lets findings pass weakens nothing where its check is off."""
-    assert load(f"checks: [coverage]\nverdict_policy: {{{policy}}}\n", tmp_path)
+    assert not warning(f"checks: [coverage]\nverdict_policy: {{{policy}}}\n", tmp_path, caplog)
 
 
-def test_a_judge_that_nothing_asks(tmp_path: Path) -> None:
-    """A grading model is refused where no check has a question for it; one check is enough."""
-    said = refusal("judge: {model: m}\nchecks: [arguments, coverage]\n", tmp_path)
+def test_a_judge_that_nothing_asks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A grading model is warned of where no check has a question for it; one check is enough."""
+    said = warning("judge: {model: m}\nchecks: [arguments, coverage]\n", tmp_path, caplog)
     assert said.startswith("attest.yaml:1: judge: none of the checks in checks asks a grading model: add one of actions,")
-    assert load("judge: {model: m}\nchecks: [arguments, role]\n", tmp_path)
+    assert not warning("judge: {model: m}\nchecks: [arguments, role]\n", tmp_path, caplog)
 
 
 def test_no_check_at_all(tmp_path: Path) -> None:
@@ -121,19 +135,24 @@ def test_no_check_at_all(tmp_path: Path) -> None:
     )
 
 
-def test_every_problem_is_said(tmp_path: Path) -> None:
-    """One start tells everything that is off, a line each."""
+def test_every_problem_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One start tells everything that is off, a line each, once."""
     text = BASE % (f"{RULES}\n    {ALLOWED}", "coverage") + "judge: {}\n"
-    lines = refusal(text, tmp_path).splitlines()
+    lines = warning(text, tmp_path, caplog).splitlines()
     assert [line.split(": ")[1] for line in lines] == ["agents.shop.rules", "agents.shop.allowed_tools", "judge"]
+    caplog.clear()
+    assert load(text, tmp_path)
+    assert not caplog.records
 
 
-def test_a_program_may_narrow_a_call(tmp_path: Path) -> None:
-    """`evaluate(checks=)` says itself what runs; settings given as a mapping are held to the same."""
+def test_settings_of_a_program_are_held_to_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    """Settings given as a mapping are warned of like those of a file."""
+    config_checks._warn.cache_clear()
     config: dict[str, Any] = {"agents": {"a": {"rules": [{"id": "r", "at_most": {"t": 1}}]}}}
     assert Attest(config)
-    with pytest.raises(ConfigError, match=r"config: agents\.a\.rules: policy holds runs against rules, but checks leaves out"):
-        Attest({**config, "checks": ["tool_use"]})
+    assert not caplog.records
+    assert Attest({**config, "checks": ["tool_use"]})
+    assert caplog.records[0].getMessage().startswith("config: agents.a.rules: policy holds runs against rules, but checks leaves")
 
 
 @pytest.mark.parametrize(

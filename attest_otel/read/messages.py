@@ -39,10 +39,10 @@ def read_message(item: Mapping[str, Any], text_fidelity: ArgumentsFidelity = "ve
     if item.get("type") in _CALL_TYPES | _RESULT_TYPES:
         found.add_part(item)
     elif role in TOOL_ROLES and not _has_result_part(content):
-        found.results.append(_tool_message(item, content))
+        _add_tool_message(found, item, content)
     else:
         found.add(content)
-    _add_listed_calls(found, _listed(item.get("tool_calls")))
+    _add_listed_calls(found, _listed(item.get("tool_calls")) or _listed(item.get("function_call")))
     return found.message(role)
 
 
@@ -99,6 +99,16 @@ def _tool_message(item: Mapping[str, Any], content: Any) -> ToolResult:
     output, is_error = result_text(item.get("result", content) if content is None else content)
     call_id = _first_text(item, "tool_call_id", "id", "toolCallId", "call_id")
     return ToolResult(output, call_id, _first_text(item, "name"), error_flag(item, is_error))
+
+
+def _add_tool_message(found: _Parts, item: Mapping[str, Any], content: Any) -> None:
+    """Add a tool's message: one result, or those that were written as the JSON text of their parts."""
+    result = _tool_message(item, content)
+    parts = load(result.output) if (result.output or "").startswith("[{") and '"tool-result"' in str(result.output) else None
+    if isinstance(parts, list) and all(isinstance(part, dict) and part.get("type") in _RESULT_TYPES for part in parts):
+        found.add(parts)
+    else:
+        found.results.append(result)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -113,7 +113,7 @@ def _message(item: dict[str, Any], fidelity: ArgumentsFidelity) -> Message:
         return read_message(
             {"role": "tool", "tool_call_id": item.get("tool_call_id"), "name": item.get("name"), "content": _plain(content)}
         )
-    calls = item.get("tool_calls")
+    calls = item.get("tool_calls") or _function_call(item)
     listed = [c for c in item.get("contents") or () if isinstance(c, dict)]
     texts = [c for c in listed if not isinstance(c.get("tool_call"), dict)] if isinstance(calls, list) else listed
     content = item.get("content")
@@ -121,6 +121,12 @@ def _message(item: dict[str, Any], fidelity: ArgumentsFidelity) -> Message:
         {"role": item.get("role"), "content": content if content is not None else texts, "tool_calls": calls}, fidelity
     )
     return Message(read.role, read.text, tuple(map(_emptied, read.calls)), read.results)
+
+
+def _function_call(item: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the one call of OpenAI's protocol before there were several."""
+    name = item.get("function_call_name")
+    return [{"name": name, "arguments": item.get("function_call_arguments_json")}] if isinstance(name, str) else None
 
 
 def _plain(content: Any) -> Any:

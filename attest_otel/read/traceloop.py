@@ -45,8 +45,10 @@ def read(span: SpanRecord, kind: Kind) -> SpanFacts:
 
 def _read_chat(facts: SpanFacts, given: Mapping[str, Any]) -> None:
     fidelity: ArgumentsFidelity = "verbatim" if facts.span.scope.startswith(_VERBATIM_SCOPES) else "reserialized"
-    facts.inputs = _messages(given, "gen_ai.prompt", "user", fidelity)
-    facts.outputs = _messages(given, "gen_ai.completion", "assistant", fidelity)
+    facts.inputs = _messages(given, "gen_ai.prompt", "user", fidelity) or _messages(given, "llm.prompts", "user", fidelity)
+    facts.outputs = _messages(given, "gen_ai.completion", "assistant", fidelity) or _messages(
+        given, "llm.completions", "assistant", fidelity
+    )
     systems = [m.text for m in facts.inputs or () if m.role == "system" and m.text]
     facts.system = "\n".join(systems) or None
     facts.tools = read_definitions(numbered(given, "llm.request.functions"))

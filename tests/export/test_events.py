@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from opentelemetry._logs import LogRecord
-from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry._logs import Logger, LoggerProvider, LogRecord
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -53,14 +51,35 @@ def status(evaluated: Evaluated) -> str | None:
     return made(evaluated).status.description
 
 
+class Kept(Logger):
+    """A logger that keeps what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__("kept")
+        self.records: list[LogRecord] = []
+
+    def emit(self, record: LogRecord | None = None, **_: Any) -> None:
+        """Keep a record."""
+        assert record is not None
+        self.records.append(record)
+
+
+class Keeping(LoggerProvider):
+    """A provider whose one logger keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.logger = Kept()
+
+    def get_logger(self, *_: Any, **__: Any) -> Logger:
+        """Return the logger."""
+        return self.logger
+
+
 def logged(evaluated: Evaluated) -> list[LogRecord]:
     """Return the log events."""
-    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
-    provider = LoggerProvider(shutdown_on_exit=False)
-    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    provider = Keeping()
     EvaluationLogs(provider, Limits(), REDACTOR).emit(evaluated)
-    provider.shutdown()
-    return [found.log_record for found in exporter.get_finished_logs()]
+    return provider.logger.records
 
 
 def log_events(evaluated: Evaluated = EVALUATED) -> list[dict[str, Any]]:

@@ -619,3 +619,52 @@ def test_other_names_with_nothing_in_them_say_nothing(junk: Any) -> None:
     """A model call whose attributes of these names hold no messages shows none."""
     run = build(agent(1), chat(2, 1, gen_ai__prompt=junk, gen_ai__request__messages=junk))
     assert run.task is None
+
+
+def test_results_written_as_the_text_of_their_parts_are_results() -> None:
+    """Traceloop's JavaScript writes a tool's message down as text: whose result it is stands inside."""
+    parts = [
+        {"type": "tool-result", "toolCallId": "c2", "toolName": "refund", "output": {"type": "error-text", "value": "no funds"}},
+        {"type": "tool-result", "toolCallId": "c1", "toolName": "refund", "output": {"type": "text", "value": "done"}},
+    ]
+    found = read_message(message("tool", json.dumps(parts))).results
+    assert [(r.call_id, r.output, r.is_error) for r in found] == [("c2", "no funds", True), ("c1", "done", None)]
+    (other,) = read_message(message("tool", '[{"type": "tool-result"}, {"type": "order"}]')).results
+    assert other.output == '[{"type": "tool-result"}, {"type": "order"}]'
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"function_call": {"name": "refund", "arguments": '{"order": "A-1"}'}},
+        {"function_call": [{"name": "refund", "arguments": '{"order": "A-1"}'}]},
+        {
+            "function_call": {"name": "other", "arguments": "{}"},
+            "tool_calls": [{"name": "refund", "arguments": '{"order": "A-1"}'}],
+        },
+    ],
+)
+def test_the_one_call_of_openais_older_protocol_is_a_call(item: dict[str, Any]) -> None:
+    """Before there were several calls a message had a `function_call`; beside a list of calls it says the same."""
+    (call,) = read_message({"role": "assistant", "content": None, **item}).calls
+    assert (call.name, call.arguments.raw) == ("refund", '{"order": "A-1"}')
+
+
+def test_older_flattened_messages_are_read() -> None:
+    """OpenInference's single call, and Traceloop's names before it took the conventions'."""
+    asked: dict[str, Any] = {
+        "llm__output_messages__0__message__role": "assistant",
+        "llm__output_messages__0__message__function_call_name": "refund",
+        "llm__output_messages__0__message__function_call_arguments_json": '{"order": "A-1"}',
+    }
+    older: dict[str, Any] = {
+        "llm__request__type": "chat",
+        "llm__prompts__0__role": "user",
+        "llm__prompts__0__content": "Refund it.",
+        "llm__completions__0__role": "assistant",
+        "llm__completions__0__function_call__name": "refund",
+        "llm__completions__0__function_call__arguments": '{"order": "A-2"}',
+    }
+    run = build(agent(1), span(2, 1, openinference__span__kind="LLM", **asked), span(4, 1, **older))
+    assert [arguments_of(call) for call in calls(run)] == [{"order": "A-1"}, {"order": "A-2"}]
+    assert run.task == "Refund it."
