@@ -7,7 +7,6 @@ argument bare, without its name: it is put back where the tool's schema has one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +25,7 @@ from attest_otel.read.facts import (
 from attest_otel.read.invalid_calls import invalid_calls
 from attest_otel.read.kinds import conversation_of, response_id_of, run_id_of
 from attest_otel.read.messages import TOOL_ROLES, read_message, read_messages
+from attest_otel.read.openinference_roots import REDACTED, answer_of, task_of, transcript_of
 from attest_otel.read.outcomes import error_of, result_of
 from attest_otel.read.request_body import with_error_marks
 from attest_otel.read.span import SpanRecord
@@ -33,9 +33,7 @@ from attest_otel.read.values import NOT_JSON, load, load_list, load_object, numb
 from attest_otel.trajectory import ArgumentsFidelity, Tool
 
 _VERBATIM_SCOPES = frozenset({"openinference.instrumentation.openai", "openinference.instrumentation.openai_agents"})
-_REDACTED = "__REDACTED__"
 _CLIENT_HISTORY = "automatic_function_calling_history"
-_PYTHON_OBJECT = re.compile(r"[A-Z][A-Za-z0-9_]*\([a-z_][a-z0-9_]*=")
 
 
 def read(span: SpanRecord, kind: Kind) -> SpanFacts:
@@ -59,9 +57,9 @@ def read(span: SpanRecord, kind: Kind) -> SpanFacts:
     elif kind == "chat":
         _read_chat(facts, given)
     else:
-        facts.task = _task(given)
-        facts.answer = _answer(given)
-        facts.transcript = _transcript(given) if kind == "agent" else None
+        facts.task = task_of(given)
+        facts.answer = answer_of(given)
+        facts.transcript = transcript_of(given) if kind == "agent" else None
         if "crew_tasks" in given:
             _read_crew(facts, given)
     return facts
@@ -171,7 +169,7 @@ def _execution(span: SpanRecord) -> Execution:
         name=text_at(given, "tool.name") or span.name,
         call_id=text_at(given, "tool.id", "tool_call.id", names.TOOL_CALL_ID) or result.call_id,
         arguments=_arguments(span),
-        output=None if result.output == _REDACTED else result.output,
+        output=None if result.output == REDACTED else result.output,
         is_error=result.is_error,
         error_type=error_type,
         error_message=message,
@@ -180,7 +178,7 @@ def _execution(span: SpanRecord) -> Execution:
 
 def _arguments(span: SpanRecord) -> Arguments:
     value = span.attributes.get("input.value", span.attributes.get("tool.parameters_value"))
-    if value is None or value == _REDACTED:
+    if value is None or value == REDACTED:
         return ABSENT
     found = load(value)
     if isinstance(found, dict) and found.keys() >= {"args", "kwargs"} and isinstance(found["kwargs"], dict):
@@ -210,46 +208,3 @@ def _tool_of_call(given: Mapping[str, Any]) -> tuple[Tool, ...]:
     }
     tool = read_definition(entry)
     return (tool,) if tool is not None else ()
-
-
-def _task(given: Mapping[str, Any]) -> str | None:
-    """Return what a root was asked: its input's last user message, `task` or the like, or plain text."""
-    value = given.get("input.value")
-    found = load(value)
-    if isinstance(found, dict):
-        messages = found.get("messages")
-        if isinstance(messages, list):
-            texts = [
-                m.text for item in messages if isinstance(item, dict) and (m := read_message(item)).role == "user" and m.text
-            ]
-            return texts[-1] if texts else None
-        content = found.get("new_message")
-        if isinstance(content, dict):
-            return read_message(content).text
-        return text_at(found, "task", "input", "question", "query", "prompt")
-    return value if found is NOT_JSON and isinstance(value, str) and value != _REDACTED else None
-
-
-def _transcript(given: Mapping[str, Any]) -> tuple[Message, ...] | None:
-    """Return the conversation that CrewAI keeps with what an agent made of its task."""
-    value = given.get("output.value")
-    if not isinstance(value, str) or '"messages"' not in value or '"raw"' not in value:
-        return None
-    listed = load_object(value).get("messages")
-    return read_messages(listed, "reserialized") if isinstance(listed, list) else None
-
-
-def _answer(given: Mapping[str, Any]) -> str | None:
-    """Return what a root answered: its output's last assistant message, or plain text."""
-    value = given.get("output.value")
-    found = load(value)
-    if isinstance(found, dict):
-        messages = found.get("messages")
-        if isinstance(messages, list) and messages and isinstance(messages[-1], dict):
-            last = read_message(messages[-1])
-            return last.text if last.role == "assistant" and not last.calls else None
-        content = found.get("content")
-        return read_message(content).text if isinstance(content, dict) else text_at(found, "output", "answer", "result", "raw")
-    if found is not NOT_JSON or not isinstance(value, str) or _PYTHON_OBJECT.match(value) is not None:
-        return None
-    return value if value not in {"", _REDACTED} else None
