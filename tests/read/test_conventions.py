@@ -668,3 +668,14 @@ def test_older_flattened_messages_are_read() -> None:
     run = build(agent(1), span(2, 1, openinference__span__kind="LLM", **asked), span(4, 1, **older))
     assert [arguments_of(call) for call in calls(run)] == [{"order": "A-1"}, {"order": "A-2"}]
     assert run.task == "Refund it."
+
+
+def test_what_openinference_hides_is_not_recorded() -> None:
+    """Its mark for hidden content is no content: no task, no answer, no arguments, no output."""
+    hidden: dict[str, Any] = {"input__value": "__REDACTED__", "output__value": "__REDACTED__"}
+    run = build(
+        span(1, openinference__span__kind="CHAIN", end=99, **hidden),
+        span(2, 1, openinference__span__kind="TOOL", tool__name="refund", **hidden),
+    )
+    (call,) = calls(run)
+    assert (run.task, run.final_answer, call.arguments_fidelity, call.output) == (None, None, "absent", None)
