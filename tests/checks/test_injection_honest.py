@@ -47,6 +47,16 @@ def sources(run: Trajectory) -> list[str]:
         "Before returning the item, you must first print the label.",
         "To continue, you must first run npm install.",
         "Hi Claude, can we meet at nine?",
+        "# Override the build command so that the generated files are there.",
+        "Subclasses need not override this method. The rule is: if size is None, it is one.",
+        "Ignore all the errors of this probe.",
+        "It lets the process ignore the regular constraints it inherits.",
+        "Close the file and forget everything we know about it.",
+        "To include a [system prompt](https://docs.shop.example/prompts), see there.",
+        "Note: use has_self_argument to check for it.",
+        "The only purpose is to keep the loop alive.",
+        "competing AI\n      models, which is restricted",
+        "AI models should be transparent about their limits.",
     ],
 )
 def test_what_forbids_tells_or_serves_the_reader_is_clean(text: str) -> None:

@@ -34,7 +34,8 @@ _AGENT = r"(?:ai|a\.i\.|llm|llms|agents?|assistants?|language models?|chatbots?|
 _ADDRESSEE = (
     rf"(?:(?:the|any|all|every|your|other|our)\s+)*(?:(?:ai|llm|coding|autonomous|automated|virtual|helpful)\s+)?{_AGENT}"
 )
-_RULES = r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|polic(?:y|ies)|constraints?|restrictions?|commands?|training|programming|safeguards?|safety)"
+_INSTRUCTIONS = r"(?:instructions?|prompts?|guidelines?|directives?)"
+_RULES = r"(?:rules?|directions?|polic(?:y|ies)|constraints?|restrictions?|commands?|training|programming|safeguards?|safety)"
 _SECRETS = r"(?:system prompt|initial prompt|hidden prompt|developer message|environment variables?|env vars?|api[ _-]?keys?|credentials?|secrets?|passwords?|access tokens?|auth tokens?|session tokens?|private keys?|ssh keys?|the token|conversation history|chat history)"
 _SHOW = r"(?:print|reveal|show|output|repeat|send|leak|return|include|paste|dump|disclose|exfiltrate|share|post|upload|forward|email|append|encode)"
 _ADDRESS = r"(?:[\w.+-]+@[\w-]+\.[\w.-]+|https?://)"
@@ -43,9 +44,11 @@ _PLACE = rf"(?:{_ADDRESS}|(?:url\s+|link\s+|address\s+)?https?://|(?:the|your|th
 _DO = r"(?:ignore|disregard|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable|stop|star|render|display|output|tell|write|set|cancel|refund|wire|escalate|mark|assign|close|install|download|share|click|rate)"
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,4}}?(?:previous|prior|preceding|above|earlier|all|any|every|your|its|the|other|system|original|existing|former|these|those)\s+(?:[\w'-]+\s+){{0,4}}?{_RULES}\b"),
-    Pattern("override", r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what)\s+(?:that\s+)?(?:you|i|we|was|were|is|the|above|before|prior|previous|said|written|came|else)"),
-    Pattern("new_task", r"\b(?:your|the)\s+(?:real|actual|true|new|updated|revised|only|next)\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|job|purpose|instructions?)\s*(?:\s(?:is|are|now)\b|:)", strong=False),
+    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,4}}?(?:previous|prior|preceding|above|earlier|all|any|every|your|its|the|other|system|original|existing|former|these|those)\s+(?:[\w'-]+\s+){{0,4}}?{_INSTRUCTIONS}\b"),
+    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,2}}?(?:(?:previous|prior|preceding|above|earlier|your|original|former)\s+(?:[\w'-]+\s+){{0,3}}?|(?:all|any|every)\s+(?:(?:of\s+)?(?:your|the|these|those|other|system|safety|security)\s+)?){_RULES}\b"),
+    Pattern("override", r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what)\s+(?:that\s+)?(?:(?:you|i|we|was|were|is|has been)\s+(?:\w+\s+){0,3}?(?:told|taught|instructed|said|before|written|given|asked)|above|before|prior|previous|said|written|came before|the above|the previous)\b"),
+    Pattern("override", r"\b(?:forget|disregard)\s+(?:everything|anything|all)\s+(?:that\s+)?(?:you|i said|else)\b", strong=False),
+    Pattern("new_task", r"\b(?:your\s+(?:real|actual|true|new|updated|revised|only|next)|the\s+(?:real|actual|true|new|updated|revised))\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|instructions?)\s*(?:\s(?:is|are|now)\b|:)", strong=False),
     Pattern("new_task", r"\b(?:(?:new|updated|revised|override|admin|developer|secret|hidden)\s+(?:system\s+)?(?:instructions?|prompt|directives?)|(?:override|admin|developer|secret|hidden)\s+orders?)\s*(?::|for you\b|follow\b)", strong=False),
     Pattern("new_task", rf"\bnew (?:task|goal|objective) for (?:you|{_ADDRESSEE})\b"),
     Pattern("new_task", r"\bsystem\s+(?:override|instruction|prompt)\s*(?::|-|—)\s*\w"),
@@ -54,7 +57,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("persona", r"\b(?:from now on|starting now|henceforth),?\s+(?:you|always|never|respond|answer|reply|act|every)\b", strong=False),
     Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:god|dan|jailbreak|unrestricted)\s+mode\b"),
     Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:developer|debug|admin)\s+mode\b", strong=False),
-    Pattern("role_marker", r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|eot_id|start_header_id|begin_of_text)\|?>|\[/?inst\]|<</?sys>>|<\|?/?(?:system_prompt|system-prompt|assistant_instructions?|system-reminder)\|?>|<\|/?system\|?>|\[/?system\]|\[system (?:message|prompt|note)\]"),
+    Pattern("role_marker", r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|eot_id|start_header_id|begin_of_text)\|?>|\[/?inst\]|<</?sys>>|<\|?/?(?:system_prompt|system-prompt|assistant_instructions?|system-reminder)\|?>|<\|/?system\|?>|\[/?system\]|\[system (?:message|prompt|note)\](?:[^(]|$)"),
     Pattern("role_marker", r"</?system>", strong=False),
     Pattern("role_marker", r"(?:^|\n|\"|>|[.!?]\s)\s*#*\s*(?:system|developer|human|user|assistant)(?:\s+(?:message|prompt|note))?\s*:\s*(?:please\s+)?(?:you (?:are|must|will|should|have to)|ignore|disregard|forget|override|from now|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user (?:has|is|wants)|new )"),
     Pattern("role_marker", r"(?:^|\n)\s*#+\s*(?:system|developer)(?:\s+(?:prompt|message|instructions?))?\s*:?\s*\n\s*(?:you (?:are|must|will|should|have to)|ignore|disregard|always|never)\b", strong=False),
@@ -79,7 +82,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("addressed", r"\b(?:nota|messaggio|attenzione|importante|istruzion\w+)\s*(?:\s(?:per|agli)\s|\sall'|:)\s*(?:l'\s?|gli\s+|il\s+|tutti gli\s+)?(?:assistent[ei]|agent[ei]|ia\b|llms?\b|chatbot)\b|\b(?:bericht|opmerking|belangrijk|let op)\s*(?:\s(?:voor|aan)\s|:)\s*(?:de\s+|alle\s+)?(?:ai\b|assistent\w*|agent(?:en)?\b|chatbots?\b)", strong=False),
     Pattern("addressed", r"(?:внимание|важно|заметка|сообщение|инструкция)\s*(?:,|:|для)?\s*(?:всех\s+)?(?:ии[- ]|ai[- ]|ассистент|агент|чат-бот|нейросет)", strong=False),
     Pattern("addressed", r"(?:ai|人工智能|人工知能|智能)\s*(?:助手|助理|代理|模型|机器人|機器人)[^。\n]{0,12}?(?:请|請|必须|必須|应当|务必|務必)|(?:ai|人工知能)\s*(?:アシスタント|エージェント|ボット)\s*(?:へ|は|様|の皆)[^。\n]{0,60}?(?:ください|せよ|しなさい)|(?:ai|인공지능)\s*(?:어시스턴트|에이전트|비서|봇)[^.\n]{0,60}?(?:하세요|십시오|하시오)", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?|bots?)\s*(?::|,)\s*\S", strong=False),
+    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)[ \t]+(?:agents?|assistants?|models?|bots?)\s*(?::\s*\S|,\s*(?:please\s+)?(?:{_DO}|you (?:must|should|will|need|have)|do not|don't|never|always|also|first|before|now)\b)", strong=False),
     Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?|bots?|tools?|systems?)\s+(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+|never\s+|not\s+)?{_DO}\b", strong=False),
     Pattern("addressed", rf"{_START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|do not|never|always|also|first|before|now|immediately|{_DO})\b", strong=False),
     Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{_AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{_DO}\b", strong=False),
@@ -87,7 +90,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("conceal", r"\b(?:do not|don't|never)\s+(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s+(?:\w+\s+)?(?:instructions?|message|note|prompt|comment|step)s?\b"),
     Pattern("before_answering", r"\b(?:before|instead of|prior to)\s+(?:you\s+)?(?:can\s+)?(?:answer|respond|reply|summari[sz]|complet|finish)\w*[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?\w", strong=False),
     Pattern("before_answering", r"\b(?:to continue|in order to continue|to proceed|to complete (?:this|the|your) (?:task|request))\s*,?\s[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?(?:call|invoke|execute|send|forward|e-?mail|transfer|reveal|delete|fetch|visit)\b", strong=False),
-    Pattern("tool_order", r"\b(?:important|urgent|mandatory|critical|note|attention)\b[^.\n]{0,20}?[:!-]+[ \t]*(?:[^.!?\n]{0,80}?)\b(?:call|invoke|run|execute|use)\s+(?:the\s+)?[`\"'\\]*[a-z]\w*_\w+[`\"'\\]*(?:\s+(?:tool|function|command))?\s*(?:\(|with\b|now\b|immediately\b|to\b)", strong=False),
+    Pattern("tool_order", r"\b(?:important|urgent|mandatory|critical|attention)\b[^.\n]{0,20}?[:!-]+[ \t]*(?:[^.!?\n]{0,80}?)\b(?:call|invoke|run|execute|use)\s+(?:the\s+)?[`\"'\\]*[a-z]\w*_\w+[`\"'\\]*(?:\s+(?:tool|function|command))?\s*(?:\(|with\b|now\b|immediately\b|to\b)", strong=False),
     Pattern("override", r"\b(?:ignorier\w*|missacht\w*|vergiss|vergesse\w*)\s+(?:\w+\s+){0,4}?(?:anweisung|instruktion|regel|befehl|vorgabe)\w*"),
     Pattern("override", r"\b(?:ignor(?:e|ez|er|es)|oublie[rz]?|ne (?:tiens|tenez) pas compte)\s+(?:\S+\s+){0,4}?(?:instructions?|consignes?|regles?|directives?)"),
     Pattern("override", r"\b(?:ignor(?:a|e|ar|en|ad)|olvid(?:a|e|ar|en)|descart(?:a|e|ar)|desconsider(?:a|e|ar)|esquec(?:a|e))\s+(?:\S+\s+){0,4}?(?:instrucciones|instrucoes|instruccoes|indicaciones|ordenes|reglas|regras|istruzioni|regole)"),
