@@ -63,6 +63,10 @@ class Kept(Logger):
         assert record is not None
         self.records.append(record)
 
+    def enabled(self, *_: Any, **__: Any) -> bool:
+        """Say that records are wanted."""
+        return True
+
 
 class Keeping(LoggerProvider):
     """A provider whose one logger keeps what it is given."""
