@@ -39,7 +39,7 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from attest_otel.names import did_you_mean  # noqa: PLC0415  # only a misspelt command needs it
+            from attest_otel.suggestions import did_you_mean  # noqa: PLC0415  # only a misspelt command needs it
 
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS) or '.'}")
         return super().resolve_command(ctx, args)
@@ -60,7 +60,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Commands)
+@click.group(cls=_Commands, epilog="`attest-otel COMMAND --help` says a command's options and exit codes, and gives an example.")
 @click.version_option(package_name="attest-otel")
 def app() -> None:
     """Grade live agents' tool calls, and say why a run went wrong."""

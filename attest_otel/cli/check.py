@@ -20,7 +20,7 @@ from attest_otel.cli.render import STYLES, Kind, render_advice, render_report
 from attest_otel.config import CheckName
 from attest_otel.findings import DISPOSITION_RANK
 from attest_otel.grader import AnswerKind, Attest
-from attest_otel.names import unknown
+from attest_otel.suggestions import unknown
 
 READS_CASES = frozenset({"expectations", "selection"})
 

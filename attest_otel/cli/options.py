@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from attest_otel.names import did_you_mean
+from attest_otel.suggestions import did_you_mean
 
 CONFIG_HELP = "attest.yaml; by default the file that ATTEST_CONFIG names."
 BAD = "bad input or usage"
