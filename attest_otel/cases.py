@@ -15,9 +15,9 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from attest_otel.errors import ConfigError
-from attest_otel.strict_json import type_name
-from attest_otel.yaml_files import MAX_DEPTH, read_yaml, refuse_ambiguous, validate
-from attest_otel.yaml_lines import YamlLines
+from attest_otel.formats.strict_json import type_name
+from attest_otel.formats.yaml_files import MAX_DEPTH, read_yaml, refuse_ambiguous, validate
+from attest_otel.formats.yaml_lines import YamlLines
 
 ArgType = Literal["int", "float", "number", "bool", "str", "null", "list", "dict"]
 

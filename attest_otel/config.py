@@ -26,12 +26,12 @@ from attest_otel.attributes import CONFIG_ENV
 from attest_otel.cases import Case, check_unique
 from attest_otel.config_checks import check_settings, read_cases
 from attest_otel.errors import ConfigError
+from attest_otel.formats.yaml_files import UNNAMED, Where, place_of, read_yaml, refuse_ambiguous, validate
+from attest_otel.formats.yaml_lines import YamlLines
 from attest_otel.patterns import check_pattern
 from attest_otel.rules import Rule
 from attest_otel.trajectory import Tool
 from attest_otel.verdict import VerdictPolicy
-from attest_otel.yaml_files import UNNAMED, Where, place_of, read_yaml, refuse_ambiguous, validate
-from attest_otel.yaml_lines import YamlLines
 
 CheckName = Literal[
     "tool_use", "arguments", "expectations", "selection", "repetition", "actions", "provenance",

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 from attest_otel.cases import Case, load_cases
 from attest_otel.errors import ConfigError
-from attest_otel.names import shown, slip_of
+from attest_otel.formats.yaml_files import Location, Where, place_of
 from attest_otel.rules import check_rules, tools_named
-from attest_otel.yaml_files import Location, Where, place_of
+from attest_otel.suggestions import shown, slip_of
 
 if TYPE_CHECKING:
     from attest_otel.config import AgentConfig, AttestConfig
@@ -115,7 +115,7 @@ def _unread(settings: AttestConfig) -> Iterator[Problem]:
     for location, check, what in _enforced(settings):
         if check not in on:
             yield location, f"{what}, but checks leaves out {check}: add {check} to checks, or take this out"
-    from attest_otel.judges import ASKS_MODEL  # noqa: PLC0415  # it reads the settings' types
+    from attest_otel.judge.judges import ASKS_MODEL  # noqa: PLC0415  # it reads the settings' types
 
     if settings.judge is not None and on.isdisjoint(ASKS_MODEL):
         asking = ", ".join(sorted(ASKS_MODEL))

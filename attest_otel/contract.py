@@ -14,9 +14,9 @@ from typing import Any
 
 from attest_otel.cases import Case, ExpectedCall, check_unique
 from attest_otel.errors import ContractError
-from attest_otel.names import listing, unknown
+from attest_otel.formats.strict_json import spell, type_name
 from attest_otel.parameters import Parameters, parameters_of
-from attest_otel.strict_json import spell, type_name
+from attest_otel.suggestions import listing, unknown
 from attest_otel.trajectory import Tool
 
 MIN_LIKENESS = 0.4

@@ -21,12 +21,12 @@ from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig, CheckName, resolve_config
 from attest_otel.errors import ConfigError
 from attest_otel.findings import CheckResult
-from attest_otel.judges import ASKS_MODEL, Judges, run_async
+from attest_otel.judge.judges import ASKS_MODEL, Judges, run_async
 from attest_otel.merging import is_suspicious, merge_results
-from attest_otel.names import unknown
 from attest_otel.redaction import Redactor
 from attest_otel.redaction.results import redact_run
 from attest_otel.report import Report, make_report
+from attest_otel.suggestions import unknown
 from attest_otel.trajectory import Trajectory
 from attest_otel.verdict import VerdictPolicy
 
@@ -114,7 +114,7 @@ class Attest:
         deadline_seconds: float | None = None,
     ) -> list[CheckResult]:
         """Return the results that the grading model adds or changes; `root` is the span its questions link to."""
-        from attest_otel.model_checks import run_model_checks  # noqa: PLC0415  # the prompts are read where a model is asked
+        from attest_otel.judge.model_checks import run_model_checks  # noqa: PLC0415  # the prompts are read where a model is asked
 
         session = judge.session(view.run.id, root, suspicious=is_suspicious(results))
         return await run_model_checks(
@@ -194,7 +194,7 @@ class Attest:
         return self.judges.available and (default or not names.isdisjoint(NEEDS_MODEL))
 
     async def _read_tool_use(self, view: RunView, appropriate: bool) -> CheckResult:
-        from attest_otel.model_checks import tool_use_with_model  # noqa: PLC0415
+        from attest_otel.judge.model_checks import tool_use_with_model  # noqa: PLC0415
 
         async with self.judges.judge() as judge:
             session = judge.session(view.run.id, suspicious=True) if judge is not None else None

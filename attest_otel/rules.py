@@ -13,7 +13,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from attest_otel.errors import ConfigError
-from attest_otel.yaml_files import Location, Where, field_path, place_of
+from attest_otel.formats.yaml_files import Location, Where, field_path, place_of
 
 MAX_RULES = 500
 MAX_GLOB_CHARS = 200

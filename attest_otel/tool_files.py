@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from attest_otel.errors import ConfigError
-from attest_otel.strict_json import type_name
-from attest_otel.text_files import read_text
+from attest_otel.formats.strict_json import type_name
+from attest_otel.formats.text_files import read_text
+from attest_otel.formats.yaml_files import MAX_FILE_BYTES, validate
 from attest_otel.trajectory import Tool
-from attest_otel.yaml_files import MAX_FILE_BYTES, validate
 
 _OWN_FIELDS = frozenset(Tool.model_fields) - {"name", "description", "input_schema"}
 _SCHEMA_FIELDS = ("input_schema", "inputSchema", "parameters", "input_json_schema")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from attest_otel.errors import FieldError
 from attest_otel.findings import DISPOSITION_RANK, CheckResult, Disposition, Finding, changed
-from attest_otel.names import listing, slip_of, unknown
+from attest_otel.suggestions import listing, slip_of, unknown
 from attest_otel.vocabulary import VERDICTS
 
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attest_otel.cases import Case
 from attest_otel.checks.view import RunView
 from attest_otel.findings import CheckResult, make_finding, make_result
-from attest_otel.names import did_you_mean
+from attest_otel.suggestions import did_you_mean
 
 
 def unknown_case(view: RunView, check: str) -> CheckResult | None:

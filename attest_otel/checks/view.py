@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from attest_otel import strict_json
 from attest_otel.cases import Case
 from attest_otel.checks.outcome import Outcome, decide_outcome
 from attest_otel.checks.side_effects import SideEffect
 from attest_otel.config import AgentConfig, AttestConfig
+from attest_otel.formats import strict_json
 from attest_otel.trajectory import Tool, ToolCall, Trajectory
 
 EMPTY_RAW = frozenset({"", "null"})

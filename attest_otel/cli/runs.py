@@ -11,11 +11,13 @@ from rich.console import Console
 from attest_otel.cli.inputs import BAD_INPUT, Inputs
 from attest_otel.cli.options import BAD, epilog, format_option
 from attest_otel.cli.output import print_table, terminal, write_json
+from attest_otel.cli.render import print_beside
 from attest_otel.redaction import Redactor
 from attest_otel.report import dump_json
 from attest_otel.trajectory import ToolCall, Trajectory
 
 MAX_CALLS_SHOWN = 100
+MAX_TEXT_CHARS = 160
 
 
 @click.command(
@@ -39,12 +41,13 @@ def runs(paths: tuple[str, ...], output: str) -> None:
 def _print(console: Console, run: Trajectory, redactor: Redactor) -> None:
     show = redactor.show
     console.print(f"run {show(run.id or '-', 80)}  agent {show(run.agent or '-', 80)}", style="bold")
-    console.print(f"  task    {show(run.task or '(not recorded)', 160)}")
+    print_beside(console, "  task", show(run.task or "(not recorded)", MAX_TEXT_CHARS), label_style="")
     calls = [(number, step.tool_call) for number, step in enumerate(run.steps) if step.tool_call is not None]
     print_table(console, [_cells(number, call, show) for number, call in calls[:MAX_CALLS_SHOWN]])
     if len(calls) > MAX_CALLS_SHOWN:
         console.print(f"  … and {len(calls) - MAX_CALLS_SHOWN} more calls")
-    console.print(f"  answer  {show(run.final_answer or '(not recorded)', 160)}\n")
+    print_beside(console, "  answer", show(run.final_answer or "(not recorded)", MAX_TEXT_CHARS), label_style="")
+    console.print()
 
 
 def _cells(number: int, call: ToolCall, show: Callable[[str, int], str]) -> tuple[str, ...]:

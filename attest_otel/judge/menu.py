@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attest_otel import strict_json
 from attest_otel.checks.arguments.schema import compile_schema
+from attest_otel.formats import strict_json
 
 MAX_NAME_CHARS = 200
 MAX_TOKENS_BELIEVED = 100_000_000

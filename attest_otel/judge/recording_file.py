@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attest_otel import strict_json
 from attest_otel.errors import ConfigError
+from attest_otel.formats import strict_json
 
 if sys.platform != "win32":
     import fcntl

@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from attest_otel.errors import RunFileError
+from attest_otel.formats.yaml_files import describe
 from attest_otel.read import jaeger, otlp
 from attest_otel.read.locate import line_of
 from attest_otel.read.span import SpanEvent, SpanRecord
 from attest_otel.read.values import is_deeper_than
 from attest_otel.trajectory import Trajectory
-from attest_otel.yaml_files import describe
 
 MAX_DEPTH = 200
 EXPECTED = "a run record (task, steps, ...), OTLP JSON (resourceSpans) or Jaeger JSON (data)"

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 
-from attest_otel import strict_json
+from attest_otel.formats import strict_json
 from attest_otel.read.facts import Arguments, Request, ToolResult
 from attest_otel.read.model_calls import ModelCall
 from attest_otel.read.tool_runs import ToolRun

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from attest_otel.text_files import open_handle
+from attest_otel.formats.text_files import open_handle
 
 WAIT_SECONDS = 2.0
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from attest_otel import strict_json
+from attest_otel.formats import strict_json
 from attest_otel.read.facts import NEARNESS, Arguments, Execution, SpanFacts
 from attest_otel.read.model_calls import owner_of
 from attest_otel.read.span import SpanRecord

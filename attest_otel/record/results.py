@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attest_otel.json_values import can_be_written
+from attest_otel.formats.json_values import can_be_written
 from attest_otel.result_fields import mcp_flag
 from attest_otel.trajectory import OutputFidelity
 

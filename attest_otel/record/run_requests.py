@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.context import Context
 
-from attest_otel import strict_json
+from attest_otel.formats import strict_json
 from attest_otel.record.capture_limits import log_fault_once
 from attest_otel.record.note_stores import is_known, take
 from attest_otel.record.noted_inputs import Note, accepts

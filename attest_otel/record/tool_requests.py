@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attest_otel import strict_json
+from attest_otel.formats import strict_json
 from attest_otel.record.noted_inputs import NotedInput
 from attest_otel.trajectory import Recorded
 

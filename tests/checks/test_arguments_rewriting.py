@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel import strict_json
 from attest_otel.checks.arguments.rewriting import find_rewrites
+from attest_otel.formats import strict_json
 from tests.checks.argument_runs import REFUND, call, findings
 
 SCHEMA = REFUND["input_schema"]

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
+from attest_otel.judge.judges import Judges
 from attest_otel.judge.question import Answer, Question
-from attest_otel.judges import Judges
 from tests.judge.scripted import Say, ScriptedJudge
 from tests.live.helpers import WAIT, live
 

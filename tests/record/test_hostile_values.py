@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attest_otel.json_values import can_be_written
+from attest_otel.formats.json_values import can_be_written
 from attest_otel.record.agent_run import agent_run
 from attest_otel.record.dispatcher import traced_dispatcher
 from attest_otel.record.results import read_result, to_text

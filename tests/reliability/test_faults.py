@@ -15,8 +15,9 @@ import pytest
 from opentelemetry import context, trace
 from opentelemetry.sdk.trace import TracerProvider
 
-from attest_otel import content, strict_json
+from attest_otel import content
 from attest_otel.export import callback, logs, metrics, spans
+from attest_otel.formats import strict_json
 from attest_otel.live import admission, buffer, deciding, grading, pipeline, processor, waiting, worker
 from attest_otel.live.lane import Lane
 from attest_otel.record import agent_run as agent_module

@@ -25,7 +25,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from attest_otel import strict_json
 from attest_otel.checks.arguments.problems import NAME, Problem, fidelity, path_text, to_finding
 from attest_otel.checks.arguments.rewriting import Rewrite, find_rewrites, is_plainly_same, repaired
 from attest_otel.checks.arguments.schema import NO_SCHEMA, CompiledSchema, compile_schema, value_at
@@ -40,7 +39,8 @@ from attest_otel.checks.arguments.values import (
 from attest_otel.checks.tool_use import find_recoveries
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, make_finding, make_result
-from attest_otel.json_values import is_deeper_than
+from attest_otel.formats import strict_json
+from attest_otel.formats.json_values import is_deeper_than
 
 _SOFTENED = frozenset({"unparseable", "not_object", "duplicate_keys", "non_finite", "schema_invalid"})
 _CUT = re.compile(r"truncat|\bcut\b|length limit|size limit|too long", re.IGNORECASE)

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from attest_otel.checks.arguments.schema import MAX_NODES_EXPLAINED, CompiledSchema, Path
-from attest_otel.json_values import equal, has_at_most_nodes
+from attest_otel.formats.json_values import equal, has_at_most_nodes
 
 MAX_PARTS = 200
 MAX_FLOAT_EXPONENT = 308

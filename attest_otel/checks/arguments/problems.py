@@ -9,7 +9,7 @@ from typing import Any, Literal
 from attest_otel.checks.arguments.schema import ABSENT, Path
 from attest_otel.checks.view import Call
 from attest_otel.findings import Finding, Severity, make_finding
-from attest_otel.json_spelling import spell
+from attest_otel.formats.json_spelling import spell
 from attest_otel.trajectory import ArgumentsFidelity
 
 NAME = "arguments"

@@ -22,10 +22,10 @@ from enum import Enum
 from itertools import islice
 from typing import Any, Literal
 
-from attest_otel import strict_json
 from attest_otel.checks.arguments.declared import declared_at, is_declared, is_required
 from attest_otel.checks.arguments.schema import ABSENT, Path
 from attest_otel.findings import Severity
+from attest_otel.formats import strict_json
 
 Kind = Literal["value", "type", "encoding", "keys"]
 _PLAIN = frozenset({str, int, bool, type(None)})

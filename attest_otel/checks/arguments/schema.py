@@ -24,7 +24,7 @@ import jsonschema_rs
 from attest_otel.checks.arguments.schema_cost import is_affordable, is_explainable
 from attest_otel.checks.arguments.schema_text import describe, without_patterns
 from attest_otel.checks.arguments.shape import Shape, is_flat_and_fine, is_surely_fine, shape_of
-from attest_otel.json_values import has_at_most_nodes, leaf_text
+from attest_otel.formats.json_values import has_at_most_nodes, leaf_text
 
 MAX_SCHEMA_CHARS = 1_000_000
 MAX_COMPILED_SCHEMAS = 256

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attest_otel.json_spelling import spell
+from attest_otel.formats.json_spelling import spell
 
 MAX_EXPECTED_CHARS = 200
 MAX_OPTIONS = 8

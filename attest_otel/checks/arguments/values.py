@@ -21,7 +21,7 @@ from attest_otel.checks.arguments.quality import query_text, shares_a_word
 from attest_otel.checks.arguments.schema import CompiledSchema, Path, Violation, value_at
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import excerpt
-from attest_otel.json_values import MAX_NODES
+from attest_otel.formats.json_values import MAX_NODES
 from attest_otel.trajectory import Tool
 
 MAX_PER_VERDICT = 10

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from attest_otel.cases import ArgType, ExpectedCall
 from attest_otel.checks.view import Call
 from attest_otel.findings import excerpt
-from attest_otel.strict_json import equal, same_type, spell, type_name
+from attest_otel.formats.strict_json import equal, same_type, spell, type_name
 
 ClaimName = Literal["count", "tool", "value", "type", "required", "order", "side_effect"]
 Problem = Literal["other_value", "other_type", "not_emitted", "missing", "no_object", "not_recorded", "type_lost"]

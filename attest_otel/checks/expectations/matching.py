@@ -16,8 +16,8 @@ from attest_otel.cases import Case, ExpectedCall
 from attest_otel.checks.expectations.assignment import align, assign, first_sequence
 from attest_otel.checks.expectations.call_claims import Claim, failing_claims
 from attest_otel.checks.view import Call, RunView
+from attest_otel.formats.strict_json import canonical, equal, spell, type_name
 from attest_otel.parameters import Parameters, parameters_of
-from attest_otel.strict_json import canonical, equal, spell, type_name
 
 MAX_STAND_INS = 20
 _UNKNOWN = Parameters(known=False, open=True)

@@ -20,8 +20,8 @@ from attest_otel.checks.policy.findings import unjudged
 from attest_otel.checks.view import RunView, once
 from attest_otel.config import AgentConfig
 from attest_otel.findings import Finding
-from attest_otel.names import shown, slip_of
 from attest_otel.rules import Rule, tools_named
+from attest_otel.suggestions import shown, slip_of
 
 
 class Slips:

@@ -38,7 +38,7 @@ from attest_otel.checks.repetition.loops import LOOP_LENGTH, find_loops
 from attest_otel.checks.side_effects import Effect, SideEffect
 from attest_otel.checks.view import Call, RunView
 from attest_otel.findings import CheckResult, Finding, Severity, make_finding, make_result
-from attest_otel.json_values import canonical
+from attest_otel.formats.json_values import canonical
 
 __all__ = ["MAX_REMEMBERED", "MAX_REPEATS", "NAME", "SideEffect", "check", "side_effects"]
 

@@ -20,9 +20,9 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
 
-from attest_otel.cel_errors import explain, short
-from attest_otel.cel_tree import Shape, read_shape
-from attest_otel.json_values import has_at_most_nodes
+from attest_otel.cel.errors import explain, short
+from attest_otel.cel.tree import Shape, read_shape
+from attest_otel.formats.json_values import has_at_most_nodes
 
 MAX_EXPRESSION_CHARS = 4_000
 MAX_ITERATIONS = 10_000
@@ -130,7 +130,7 @@ def to_cel(value: Any) -> Any:
 def _environments(*, about_call: bool) -> tuple[Any, Any]:
     from cel_expr_python import cel  # noqa: PLC0415  # only rules that use CEL pay for it
 
-    from attest_otel.cel_tree import message_pool  # noqa: PLC0415
+    from attest_otel.cel.tree import message_pool  # noqa: PLC0415
 
     names = ("run", "call") if about_call else ("run",)
     typed = {name: cel.Type(f"attest.{name.capitalize()}") for name in names}

@@ -9,7 +9,7 @@ import pytest
 from attest_otel.cases import load_cases
 from attest_otel.config import AttestConfig
 from attest_otel.errors import ConfigError
-from attest_otel.yaml_lines import YamlLines
+from attest_otel.formats.yaml_lines import YamlLines
 
 SETTINGS = """\
 agents:

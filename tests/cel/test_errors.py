@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attest_otel.cel import ExpressionError, compile_expression
-from attest_otel.cel_errors import FUNCTIONS, MAX_ERROR_CHARS
+from attest_otel.cel.errors import FUNCTIONS, MAX_ERROR_CHARS
 
 VALUE = "Syntax error: expected a value (a name, a text, a number, a list)"
 OPERATOR = "Syntax error: expected an operator (such as && or ==) or the end"

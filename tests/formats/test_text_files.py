@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from attest_otel import text_files
 from attest_otel.cases import load_cases
 from attest_otel.config import resolve_config
 from attest_otel.errors import ConfigError
+from attest_otel.formats import text_files
 from attest_otel.tool_files import read_tools
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="named pipes and devices are those of POSIX")

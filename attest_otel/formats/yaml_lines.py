@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 
 from attest_otel.errors import ConfigError
-from attest_otel.text_files import read_text
-from attest_otel.yaml_files import MAX_FILE_BYTES
+from attest_otel.formats.text_files import read_text
+from attest_otel.formats.yaml_files import MAX_FILE_BYTES
 
 
 class YamlLines:

@@ -16,9 +16,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from attest_otel.errors import ConfigError, FieldError
-from attest_otel.model_fields import fields_at
-from attest_otel.names import did_you_mean, listing
-from attest_otel.text_files import read_text
+from attest_otel.formats.model_fields import fields_at
+from attest_otel.formats.text_files import read_text
+from attest_otel.suggestions import did_you_mean, listing
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 50

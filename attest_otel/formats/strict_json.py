@@ -16,8 +16,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-from attest_otel.json_spelling import spell
-from attest_otel.json_values import canonical, equal, same_type, type_name
+from attest_otel.formats.json_spelling import spell
+from attest_otel.formats.json_values import canonical, equal, same_type, type_name
 
 __all__ = ["MAX_DEPTH", "MAX_INTEGER_DIGITS", "MAX_TEXT_CHARS", "Parsed", "Problem", "canonical", "equal", "parse", "same_type", "spell", "type_name"]  # fmt: skip
 

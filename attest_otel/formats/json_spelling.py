@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from attest_otel.json_values import MAX_NODES, leaf_text
+from attest_otel.formats.json_values import MAX_NODES, leaf_text
 
 
 def spell(value: Any, max_chars: int | None = None) -> str:

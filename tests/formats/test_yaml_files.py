@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from attest_otel import yaml_files
 from attest_otel.errors import ConfigError
-from attest_otel.yaml_files import (
+from attest_otel.formats import yaml_files
+from attest_otel.formats.yaml_files import (
     MAX_ALIASES,
     MAX_DEPTH,
     MAX_VALUES,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attest_otel import strict_json
-from attest_otel.json_values import has_at_most_nodes, is_deeper_than
-from attest_otel.strict_json import canonical, equal, parse, same_type, spell, type_name
+from attest_otel.formats import strict_json
+from attest_otel.formats.json_values import has_at_most_nodes, is_deeper_than
+from attest_otel.formats.strict_json import canonical, equal, parse, same_type, spell, type_name
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel.names import MAX_COMPARED_CHARS, MAX_LISTED_NAMES, did_you_mean, listing, slip_of, unknown
+from attest_otel.suggestions import MAX_COMPARED_CHARS, MAX_LISTED_NAMES, did_you_mean, listing, slip_of, unknown
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from attest_otel import Attest, Trajectory
 from attest_otel.checks import run_deterministic, unchecked
 from attest_otel.findings import CheckResult, make_finding, make_result
+from attest_otel.judge.model_checks import run_model_checks
 from attest_otel.judge.question import Answer, Question
 from attest_otel.merging import is_suspicious, merge_results, waits_for_model, without_waiting
-from attest_otel.model_checks import run_model_checks
 from tests.judge.scripted import Say, ScriptedJudge, SilentJudge
 
 RUN = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from attest_otel.names import did_you_mean, listing, shown
+from attest_otel.suggestions import did_you_mean, listing, shown
 
 MAX_ERROR_CHARS = 300
 

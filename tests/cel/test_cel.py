@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attest_otel import strict_json
 from attest_otel.cel import MAX_ITERATIONS, EvaluationError, ExpressionError, compile_expression, to_cel
+from attest_otel.formats import strict_json
 
 
 def test_the_shape_of_an_expression() -> None:

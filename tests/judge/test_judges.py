@@ -16,7 +16,7 @@ import pytest
 from attest_otel import Attest, Trajectory
 from attest_otel.config import JudgeConfig
 from attest_otel.errors import ConfigError
-from attest_otel.judges import KEY_ENV, Judges, run_async
+from attest_otel.judge.judges import KEY_ENV, Judges, run_async
 from tests.judge.scripted import ScriptedJudge
 
 RUN = Trajectory.model_validate({"task": "t", "final_answer": "It is 7.", "steps": [{"tool_call": {"name": "a", "output": "7"}}]})
@@ -143,7 +143,7 @@ def test_the_child_of_a_fork_makes_its_own(built: list[Any], monkeypatch: pytest
     judges = Judges(None, JudgeConfig())
     first = judges.get()
     assert judges.get() is first
-    monkeypatch.setattr("attest_otel.judges.os.getpid", lambda: -1)
+    monkeypatch.setattr("attest_otel.judge.judges.os.getpid", lambda: -1)
     assert judges.get() is not first
 
 
