@@ -16,7 +16,7 @@ from attest_otel import attributes as names
 from attest_otel.config import AttestConfig
 from attest_otel.live.deciding import Decider
 from attest_otel.live.faults import Counts
-from attest_otel.live.hops import Hops
+from attest_otel.live.hops import Hops, open_parent_of_hop
 from attest_otel.live.own_spans import OwnSpans, has_our_shape
 from attest_otel.live.runs import Node, Run, State, join_keys, span_key, subtree
 from attest_otel.live.sizes import cut_record, cut_text, record_size, span_within, text_size
@@ -65,7 +65,7 @@ class Buffer:
         context = span.context
         if context is None:
             return
-        key, above = span_key(context), _above(span)
+        key, above = span_key(context), _above(span) or open_parent_of_hop(span, self._index)
         if context.trace_id == self._quiet_trace:
             self._ignore(key)
         elif has_our_shape(span) and not self._is_open(above):

@@ -1,18 +1,23 @@
-"""Model calls seen twice: the SDK's own span of a request, in a trace of its own, and the span around it that has the content.
+"""Calls seen twice, whose second span is not below the first: they join its run, as the reading room does it for files.
 
-The inner one ends first and says nothing of whose it is. It waits for the outer one, and joins that one's
-run, as the reading room does it for files. Only the worker's thread touches this; bounded.
+A model call: the SDK's own span of a request, in a trace of its own, and the span around it that has the
+content. The inner one ends first and says nothing of whose it is; it waits for the outer one. A tool call: the
+span of a protocol's server in its client's process. Only the worker's thread touches this; bounded.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
+
+from opentelemetry.sdk.trace import ReadableSpan
 
 from attest_otel.live.deciding import Decider
-from attest_otel.live.runs import Run
+from attest_otel.live.runs import Node, Run, span_key
 from attest_otel.read.fragments import has_content
+from attest_otel.read.kinds import kind_of
 from attest_otel.read.model_calls import is_hop_of
-from attest_otel.read.span import SpanRecord
+from attest_otel.read.span import SpanRecord, from_sdk
 
 MAX_WAITING = 64
 
@@ -45,6 +50,15 @@ class Hops:
                     self._runs.note_joins(run, [_join(hop)])
                 else:
                     hop.joins.discard(_join(hop))
+
+
+def open_parent_of_hop(span: ReadableSpan, index: Mapping[int, Node]) -> int | None:
+    """Return the key of a tool span's remote parent where that is a span of an open run of this process."""
+    parent = span.parent
+    node = index.get(span_key(parent)) if parent is not None and parent.is_remote else None
+    if node is None or node.run.decided or kind_of(from_sdk(span)) != "tool":
+        return None
+    return node.key
 
 
 def _join(hop: Run) -> str:

@@ -75,6 +75,36 @@ def test_a_remote_parent_does_not_hide_the_local_root() -> None:
     assert len(bench.jobs()) == 1
 
 
+def remote(span: trace.Span) -> trace.Span:
+    """What a server knows of the span that called it."""
+    known = span.get_span_context()
+    return NonRecordingSpan(SpanContext(known.trace_id, known.span_id, is_remote=True, trace_flags=known.trace_flags))
+
+
+def test_a_protocols_server_in_its_clients_process_is_a_hop_of_the_call() -> None:
+    """A tool span whose remote parent is open here is the same call seen twice: no orphan, and in the run."""
+    bench = Bench()
+    root = bench.agent()
+    client = bench.tool(root)
+    bench.tool(remote(client), "served").end()
+    client.end()
+    root.end()
+    (job,) = bench.jobs()
+    assert names(job) == ["agent", "execute_tool lookup", "execute_tool served"]
+
+
+def test_only_a_tools_span_joins_a_remote_parent_that_is_open_here() -> None:
+    """An agent that is called from outside is a run of its own, wherever the caller says it is; so is what comes too late."""
+    bench = Bench()
+    root = bench.agent()
+    bench.agent(remote(root)).end()
+    assert len(bench.jobs()) == 1
+    root.end()
+    assert [names(job) for job in bench.jobs()] == [["agent"]]
+    bench.tool(remote(root), "late").end()
+    assert [names(job) for job in bench.jobs()] == [["execute_tool late"]]
+
+
 def test_an_agent_known_only_at_its_end_is_a_run_of_its_own() -> None:
     """A span that says at its end that it is an agent's takes what is below it out of the server's span."""
     bench = Bench()
