@@ -26,6 +26,7 @@ from attest_otel.errors import ConfigError
 from attest_otel.formats.yaml_files import Location, Where, place_of
 from attest_otel.rules import check_rules, tools_named
 from attest_otel.suggestions import shown, slip_of
+from attest_otel.vocabulary import ASKS_MODEL
 
 if TYPE_CHECKING:
     from attest_otel.config import AgentConfig, AttestConfig
@@ -115,8 +116,6 @@ def _unread(settings: AttestConfig) -> Iterator[Problem]:
     for location, check, what in _enforced(settings):
         if check not in on:
             yield location, f"{what}, but checks leaves out {check}: add {check} to checks, or take this out"
-    from attest_otel.judge.judges import ASKS_MODEL  # noqa: PLC0415  # it reads the settings' types
-
     if settings.judge is not None and on.isdisjoint(ASKS_MODEL):
         asking = ", ".join(sorted(ASKS_MODEL))
         yield ("judge",), f"none of the checks in checks asks a grading model: add one of {asking}, or take judge out"

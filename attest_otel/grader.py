@@ -21,7 +21,7 @@ from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig, CheckName, resolve_config
 from attest_otel.errors import ConfigError
 from attest_otel.findings import CheckResult
-from attest_otel.judge.judges import ASKS_MODEL, Judges, run_async
+from attest_otel.judge.judges import Judges, run_async
 from attest_otel.merging import is_suspicious, merge_results
 from attest_otel.redaction import Redactor
 from attest_otel.redaction.results import redact_run
@@ -29,6 +29,7 @@ from attest_otel.report import Report, make_report
 from attest_otel.suggestions import unknown
 from attest_otel.trajectory import Trajectory
 from attest_otel.verdict import VerdictPolicy
+from attest_otel.vocabulary import ASKS_MODEL
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext

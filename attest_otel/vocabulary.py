@@ -32,3 +32,6 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Each check's verdicts, in the order in which a report lists the checks."""
+
+ASKS_MODEL = frozenset({"tool_use", "injection", "policy", "actions", "faithfulness", "role"})
+"""The checks that have questions for the grading model."""

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from attest_otel.config import CheckName, JudgeConfig
+from attest_otel.config import JudgeConfig
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from attest_otel.judge.question import Judge
 
 KEY_ENV = "ANTHROPIC_API_KEY"
-ASKS_MODEL: frozenset[CheckName] = frozenset({"tool_use", "injection", "policy", "actions", "faithfulness", "role"})
-"""The checks that have questions for a model."""
-
 _T = TypeVar("_T")
 
 

@@ -14,46 +14,39 @@ tells of the thing (`never share your password`, `who ignore the rules`) is no o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import islice
 
 import re2
 
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """One kind of wording."""
-
-    name: str
-    expression: str
-    strong: bool = True
-
-
-_GAP = r"[^.!?\n]*?\b"
-_AGENT = r"(?:ai|a\.i\.|llm|llms|agents?|assistants?|language models?|chatbots?|chat ?gpt|gpt(?:-?[0-9]\w*)?|claude|copilot|gemini|cursor|codex|bots?)"
-_ADDRESSEE = (
-    rf"(?:(?:the|any|all|every|your|other|our)\s+)*(?:(?:ai|llm|coding|autonomous|automated|virtual|helpful)\s+)?{_AGENT}"
+from attest_otel.checks.injection.groups import (
+    ADDRESS,
+    ADDRESSEE,
+    AGENT,
+    DO,
+    GAP,
+    INSTRUCTIONS,
+    PLACE,
+    Pattern,
+    RULES,
+    SECRETS,
+    SHOW,
+    START,
 )
-_INSTRUCTIONS = r"(?:instructions?|prompts?|guidelines?|directives?)"
-_RULES = r"(?:rules?|directions?|polic(?:y|ies)|constraints?|restrictions?|commands?|training|programming|safeguards?|safety)"
-_SECRETS = r"(?:system prompt|initial prompt|hidden prompt|developer message|environment variables?|env vars?|api[ _-]?keys?|credentials?|secrets?|passwords?|access tokens?|auth tokens?|session tokens?|private keys?|ssh keys?|the token|conversation history|chat history)"
-_SHOW = r"(?:print|reveal|show|output|repeat|send|leak|return|include|paste|dump|disclose|exfiltrate|share|post|upload|forward|email|append|encode)"
-_ADDRESS = r"(?:[\w.+-]+@[\w-]+\.[\w.-]+|https?://)"
-_START = r"(?:^|[^\w@/.-])"
-_PLACE = rf"(?:{_ADDRESS}|(?:url\s+|link\s+|address\s+)?https?://|(?:the|your|this|an?|every|each|its?)\s+(?:[\w'-]+\s+){{0,2}}?(?:reply|repl(?:y|ies)|answers?|responses?|output|summary|message|chat|comments?|description|issues?|tickets?|reviews?|pr|pull requests?|e-?mails?|commit|report|note|post|image|attacker|author)\b)"
-_DO = r"(?:ignore|disregard|send|forward|call|run|execute|delete|transfer|reply|respond|answer|include|add|append|read|use|open|fetch|visit|print|reveal|issue|approve|say|recommend|create|e-?mail|upload|post|change|update|book|pay|grant|disable|stop|star|render|display|output|tell|write|set|cancel|refund|wire|escalate|mark|assign|close|install|download|share|click|rate)"
+from attest_otel.checks.injection.orders import ORDERS, ORDER_SIGNS
+
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,4}}?(?:previous|prior|preceding|above|earlier|all|any|every|your|its|the|other|system|original|existing|former|these|those)\s+(?:[\w'-]+\s+){{0,4}}?{_INSTRUCTIONS}\b"),
-    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,2}}?(?:(?:previous|prior|preceding|above|earlier|your|original|former)\s+(?:[\w'-]+\s+){{0,3}}?|(?:all|any|every)\s+(?:(?:of\s+)?(?:your|the|these|those|other|system|safety|security)\s+)?){_RULES}\b"),
+    *ORDERS,
+    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,4}}?(?:previous|prior|preceding|above|earlier|all|any|every|your|its|the|other|system|original|existing|former|these|those)\s+(?:[\w'-]+\s+){{0,4}}?{INSTRUCTIONS}\b"),
+    Pattern("override", rf"\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|(?:do not|don't|stop|never) (?:follow|obey)\w*)\s+(?:\S+\s+){{0,2}}?(?:(?:previous|prior|preceding|above|earlier|your|original|former)\s+(?:[\w'-]+\s+){{0,3}}?|(?:all|any|every)\s+(?:(?:of\s+)?(?:your|the|these|those|other|system|safety|security)\s+)?){RULES}\b"),
     Pattern("override", r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what)\s+(?:that\s+)?(?:(?:you|i|we|was|were|is|has been)\s+(?:\w+\s+){0,3}?(?:told|taught|instructed|said|before|written|given|asked)|above|before|prior|previous|said|written|came before|the above|the previous)\b"),
     Pattern("override", r"\b(?:forget|disregard)\s+(?:everything|anything|all)\s+(?:that\s+)?(?:you|i said|else)\b", strong=False),
     Pattern("new_task", r"\b(?:your\s+(?:real|actual|true|new|updated|revised|only|next)|the\s+(?:real|actual|true|new|updated|revised))\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|instructions?)\s*(?:\s(?:is|are|now)\b|:)", strong=False),
     Pattern("new_task", r"\b(?:(?:new|updated|revised|override|admin|developer|secret|hidden)\s+(?:system\s+)?(?:instructions?|prompt|directives?)|(?:override|admin|developer|secret|hidden)\s+orders?)\s*(?::|for you\b|follow\b)", strong=False),
-    Pattern("new_task", rf"\bnew (?:task|goal|objective) for (?:you|{_ADDRESSEE})\b"),
+    Pattern("new_task", rf"\bnew (?:task|goal|objective) for (?:you|{ADDRESSEE})\b"),
     Pattern("new_task", r"\bsystem\s+(?:override|instruction|prompt)\s*(?::|-|—)\s*\w"),
     Pattern("new_task", r"\bsystem\s+(?:update|notice)\s*(?::|-|—)\s*\w", strong=False),
-    Pattern("persona", rf"\byou are (?:now|actually|really|no longer)\s+(?:an?\s+|the\s+|bound|in\s+)?(?:\w+\s+){{0,2}}?(?:{_AGENT}|dan|free|unrestricted|unfiltered|jailbroken|bound|(?:developer|debug|admin|god|root|maintenance)\s+mode|admin\w*|hacker|pirate)\b"),
+    Pattern("persona", rf"\byou are (?:now|actually|really|no longer)\s+(?:an?\s+|the\s+|bound|in\s+)?(?:\w+\s+){{0,2}}?(?:{AGENT}|dan|free|unrestricted|unfiltered|jailbroken|bound|(?:developer|debug|admin|god|root|maintenance)\s+mode|admin\w*|hacker|pirate)\b"),
     Pattern("persona", r"\b(?:from now on|starting now|henceforth),?\s+(?:you|always|never|respond|answer|reply|act|every)\b", strong=False),
     Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:god|dan|jailbreak|unrestricted)\s+mode\b"),
     Pattern("persona", r"\b(?:enter|enable|activate|switch to)\s+(?:developer|debug|admin)\s+mode\b", strong=False),
@@ -61,18 +54,18 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("role_marker", r"</?system>", strong=False),
     Pattern("role_marker", r"(?:^|\n|\"|>|[.!?]\s)\s*#*\s*(?:system|developer|human|user|assistant)(?:\s+(?:message|prompt|note))?\s*:\s*(?:please\s+)?(?:you (?:are|must|will|should|have to)|ignore|disregard|forget|override|from now|do not|never|always|reveal|print|send|call|execute|run|delete|transfer|the user (?:has|is|wants)|new )"),
     Pattern("role_marker", r"(?:^|\n)\s*#+\s*(?:system|developer)(?:\s+(?:prompt|message|instructions?))?\s*:?\s*\n\s*(?:you (?:are|must|will|should|have to)|ignore|disregard|always|never)\b", strong=False),
-    Pattern("secret_request", rf"\b{_SHOW}\s+(?:\S+\s+){{0,5}}?(?:your|the full|the entire|full|entire|all|any|user'?s?|their|this|the)\s+(?:\S+\s+){{0,4}}?{_SECRETS}{_GAP}(?:in|to|into|via|as|with|at)\s+{_PLACE}", strong=False),
-    Pattern("secret_request", rf"\b{_SHOW}\s+(?:\S+\s+){{0,3}}?(?:(?:your|the)\s+)(?:\S+\s+){{0,2}}?(?:system prompt|initial prompt|hidden prompt|developer message|initial instructions|original instructions)\b"),
+    Pattern("secret_request", rf"\b{SHOW}\s+(?:\S+\s+){{0,5}}?(?:your|the full|the entire|full|entire|all|any|user'?s?|their|this|the)\s+(?:\S+\s+){{0,4}}?{SECRETS}{GAP}(?:in|to|into|via|as|with|at)\s+{PLACE}", strong=False),
+    Pattern("secret_request", rf"\b{SHOW}\s+(?:\S+\s+){{0,3}}?(?:(?:your|the)\s+)(?:\S+\s+){{0,2}}?(?:system prompt|initial prompt|hidden prompt|developer message|initial instructions|original instructions)\b"),
     Pattern("secret_request", r"\bpost the (?:api |access |auth |secret )?(?:token|key|password)\b", strong=False),
-    Pattern("exfiltration", rf"\b(?:send|forward|e-?mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s+(?:\S+\s+){{0,3}}?(?:(?:all|every|entire|full|whole|complete)\s+(?:\S+\s+){{0,2}}?(?:contents?|data|files?|records?|e?-?mails?|messages?|invoices?|funds|money|balance|rows?|list|report|documents?)|conversations?|history|contacts?|credentials?|passwords?|tokens?|keys?|secrets?|inbox|customer\s+(?:data|list|records|details)|database)\b{_GAP}(?:to|at|with|on)\s+\S{{0,20}}?{_ADDRESS}", strong=False),
+    Pattern("exfiltration", rf"\b(?:send|forward|e-?mail|post|upload|transfer|exfiltrate|bcc|copy|leak|transmit|submit|wire|report)\s+(?:\S+\s+){{0,3}}?(?:(?:all|every|entire|full|whole|complete)\s+(?:\S+\s+){{0,2}}?(?:contents?|data|files?|records?|e?-?mails?|messages?|invoices?|funds|money|balance|rows?|list|report|documents?)|conversations?|history|contacts?|credentials?|passwords?|tokens?|keys?|secrets?|inbox|customer\s+(?:data|list|records|details)|database)\b{GAP}(?:to|at|with|on)\s+\S{{0,20}}?{ADDRESS}", strong=False),
     Pattern("exfiltration", r"!\[[^\]\n]*\]\(\s*https?://[^)\s]*(?:\{|<|\[|%7b|\$\{?)[a-z _-]", strong=False),
-    Pattern("addressed", rf"\b(?:p\.?\s?s\.?|notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\b\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{_ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
-    Pattern("addressed", rf"\b(?:dear|hey|hello|hi|attention|listen)[ \t]*,?[ \t]+{_ADDRESSEE}[ \t]*[,!:.—-]*\s*(?:please[ \t]+)?(?:{_DO}|do not|don't|never|always|you (?:must|should|will|have to|need to))\b", strong=False),
-    Pattern("addressed", rf"\b(?:if|when|since|because|as)\s+you(?:'re| are)\s+(?:reading\s+this\s+)?(?:as\s+)?(?:(?:an?|the)\s+)?(?:ai|llm|language model|(?:ai|llm|coding|autonomous)\s+(?:{_AGENT}|models?))\b", strong=False),
+    Pattern("addressed", rf"\b(?:p\.?\s?s\.?|notes?|messages?|attention|instructions?|important|notice|reminder|hint|warning|info|urgent|directives?|request)\b\s*(?::|,|-|to|for)?\s*(?:to|for|:)?\s*{ADDRESSEE}(?:\s*(?:reading|processing|parsing|summari[sz]ing|handling|visiting|using|that|who|\([^)\n]*\))[^:.\n]{{0,60}})?\s*(?::|,|—|-|!|\.)\s*\S", strong=False),
+    Pattern("addressed", rf"\b(?:dear|hey|hello|hi|attention|listen)[ \t]*,?[ \t]+{ADDRESSEE}[ \t]*[,!:.—-]*\s*(?:please[ \t]+)?(?:{DO}|do not|don't|never|always|you (?:must|should|will|have to|need to))\b", strong=False),
+    Pattern("addressed", rf"\b(?:if|when|since|because|as)\s+you(?:'re| are)\s+(?:reading\s+this\s+)?(?:as\s+)?(?:(?:an?|the)\s+)?(?:ai|llm|language model|(?:ai|llm|coding|autonomous)\s+(?:{AGENT}|models?))\b", strong=False),
     Pattern("addressed", r"\bas an? (?:ai|llm|language model)\b[^.!?\n]{0,30}?\byou (?:must|should|shall|will|need to|have to|are (?:required|instructed))\b", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llm|agents?|assistants?|chatbots?|bots?)\s+(?:(?:agents?|assistants?|models?|bots?)\s+)?(?:reading|visiting|processing|parsing|viewing|summari[sz]ing|that (?:read|visit|process))\s[^.!?\n]{{0,40}}?\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\b", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llms?)\s+must\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{_DO}\b", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llm)\s*:\s*(?:please\s+)?(?:you must|do not|never|ignore|disregard|send|forward|delete|transfer|reply|respond|append|execute|before (?:you|continuing|answering|responding)\b|(?:call|run|invoke)\s+[a-z]\w*[_(]|(?:add|include|say|mention|insert|write|print|reveal)\s+(?:the|this|your|that)\b)", strong=False),
+    Pattern("addressed", rf"{START}(?:ai|llm|agents?|assistants?|chatbots?|bots?)\s+(?:(?:agents?|assistants?|models?|bots?)\s+)?(?:reading|visiting|processing|parsing|viewing|summari[sz]ing|that (?:read|visit|process))\s[^.!?\n]{{0,40}}?\b(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\b", strong=False),
+    Pattern("addressed", rf"{START}(?:ai|llms?)\s+must\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{DO}\b", strong=False),
+    Pattern("addressed", rf"{START}(?:ai|llm)\s*:\s*(?:please\s+)?(?:you must|do not|never|ignore|disregard|send|forward|delete|transfer|reply|respond|append|execute|before (?:you|continuing|answering|responding)\b|(?:call|run|invoke)\s+[a-z]\w*[_(]|(?:add|include|say|mention|insert|write|print|reveal)\s+(?:the|this|your|that)\b)", strong=False),
     Pattern("addressed", r"\bthe (?:user|customer|owner|operator|admin\w*) has (?:already |now )?(?:pre-?)?(?:authori[sz]ed|approved|permitted) (?:you|this agent|the (?:agent|assistant)) to\b", strong=False),
     Pattern("addressed", r"\bi (?:hereby )?authori[sz]e you to\b|\b(?:once|after|when|now that) you(?:'ve| have)? (?:read|seen|processed|finished) (?:reading )?(?:this|it)\b[^.!?\n]{0,20}?\byou (?:are to|must|will)\b", strong=False),
     Pattern("override", r"\bignore (?:the |your )?(?:user|human|customer)(?:\s*[.;!]|'s (?:requests?|questions?|messages?|instructions?|input|prompt)|\s+(?:and|request|question|input|prompt)\b)"),
@@ -82,10 +75,10 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("addressed", r"\b(?:nota|messaggio|attenzione|importante|istruzion\w+)\s*(?:\s(?:per|agli)\s|\sall'|:)\s*(?:l'\s?|gli\s+|il\s+|tutti gli\s+)?(?:assistent[ei]|agent[ei]|ia\b|llms?\b|chatbot)\b|\b(?:bericht|opmerking|belangrijk|let op)\s*(?:\s(?:voor|aan)\s|:)\s*(?:de\s+|alle\s+)?(?:ai\b|assistent\w*|agent(?:en)?\b|chatbots?\b)", strong=False),
     Pattern("addressed", r"(?:внимание|важно|заметка|сообщение|инструкция)\s*(?:,|:|для)?\s*(?:всех\s+)?(?:ии[- ]|ai[- ]|ассистент|агент|чат-бот|нейросет)", strong=False),
     Pattern("addressed", r"(?:ai|人工智能|人工知能|智能)\s*(?:助手|助理|代理|模型|机器人|機器人)[^。\n]{0,12}?(?:请|請|必须|必須|应当|务必|務必)|(?:ai|人工知能)\s*(?:アシスタント|エージェント|ボット)\s*(?:へ|は|様|の皆)[^。\n]{0,60}?(?:ください|せよ|しなさい)|(?:ai|인공지능)\s*(?:어시스턴트|에이전트|비서|봇)[^.\n]{0,60}?(?:하세요|십시오|하시오)", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)[ \t]+(?:agents?|assistants?|models?|bots?)\s*(?::\s*\S|,\s*(?:please\s+)?(?:{_DO}|you (?:must|should|will|need|have)|do not|don't|never|always|also|first|before|now)\b)", strong=False),
-    Pattern("addressed", rf"{_START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?|bots?|tools?|systems?)\s+(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+|never\s+|not\s+)?{_DO}\b", strong=False),
-    Pattern("addressed", rf"{_START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|do not|never|always|also|first|before|now|immediately|{_DO})\b", strong=False),
-    Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{_AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{_DO}\b", strong=False),
+    Pattern("addressed", rf"{START}(?:ai|llm|coding|autonomous)[ \t]+(?:agents?|assistants?|models?|bots?)\s*(?::\s*\S|,\s*(?:please\s+)?(?:{DO}|you (?:must|should|will|need|have)|do not|don't|never|always|also|first|before|now)\b)", strong=False),
+    Pattern("addressed", rf"{START}(?:ai|llm|coding|autonomous)\s+(?:agents?|assistants?|models?|bots?|tools?|systems?)\s+(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+|never\s+|not\s+)?{DO}\b", strong=False),
+    Pattern("addressed", rf"{START}(?:assistants?|agents?|claude|chatgpt|copilot)\s*(?::|,)\s*(?:please\s+)?(?:you (?:must|should|will)|do not|never|always|also|first|before|now|immediately|{DO})\b", strong=False),
+    Pattern("addressed", rf"\b(?:the|any|every|all)\s+(?:(?:ai|llm|coding)\s+)?(?:{AGENT})\s+(?:must|should|shall|needs? to|has to|have to|is (?:required|instructed|asked) to|are (?:required|instructed|asked) to)\s+(?:also\s+|now\s+|first\s+|immediately\s+|always\s+)?{DO}\b", strong=False),
     Pattern("conceal", r"\b(?:do not|don't|dont|never|without|must not|should not|avoid)\s+(?:\w+\s+)?(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?(?: (?:this|it|any of this))? to|reveal(?:ing)?(?: (?:this|it))? to|notify(?:ing)?|alert(?:ing)?|disclos(?:e|ing)(?: (?:this|it))? to|let(?:ting)?|ask(?:ing)?|show(?:ing)?(?: (?:this|it))? to|report(?:ing)?(?: (?:this|it))? to)\s+(?:the\s+|any\s+|your\s+)?(?:users?|humans?|customers?|owners?|operators?|developers?|anyone|anybody|victims?)\b", strong=False),
     Pattern("conceal", r"\b(?:do not|don't|never)\s+(?:mention|reveal|disclose|acknowledge|report)\s+(?:this|these|the)\s+(?:\w+\s+)?(?:instructions?|message|note|prompt|comment|step)s?\b"),
     Pattern("before_answering", r"\b(?:before|instead of|prior to)\s+(?:you\s+)?(?:can\s+)?(?:answer|respond|reply|summari[sz]|complet|finish)\w*[^.!?\n]{0,60}?\b(?:you must|you should|you have to|you need to|must first|be sure to|make sure (?:to|you))\s+(?:first\s+)?\w", strong=False),
@@ -104,10 +97,10 @@ PATTERNS: tuple[Pattern, ...] = (
 
 HIDDEN_PATTERNS: tuple[Pattern, ...] = (
     *PATTERNS,
-    Pattern("addressed", rf"{_START}{_ADDRESSEE}\s*(?::|,|—|-\s)\s*\S"),
-    Pattern("addressed", rf"\b(?:to|for|attention|dear|hey|hello|hi)\s+{_ADDRESSEE}\b"),
-    Pattern("addressed", rf"{_START}{_AGENT}\b{_GAP}(?:must|should|shall|need to|have to|will)\b"),
-    Pattern("secret_request", rf"\b{_SHOW}\b{_GAP}{_SECRETS}\b"),
+    Pattern("addressed", rf"{START}{ADDRESSEE}\s*(?::|,|—|-\s)\s*\S"),
+    Pattern("addressed", rf"\b(?:to|for|attention|dear|hey|hello|hi)\s+{ADDRESSEE}\b"),
+    Pattern("addressed", rf"{START}{AGENT}\b{GAP}(?:must|should|shall|need to|have to|will)\b"),
+    Pattern("secret_request", rf"\b{SHOW}\b{GAP}{SECRETS}\b"),
 )
 
 _SIGNS = (
@@ -137,7 +130,7 @@ def may_carry(text: str) -> bool:
     return _signs.search(text.encode()) is not None
 
 
-_signs = re2.compile(_SIGNS.encode())
+_signs = re2.compile(f"{_SIGNS}|{ORDER_SIGNS}".encode())
 
 
 BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\n)[A-Za-z0-9+/_-]{4,})*={0,2}")
