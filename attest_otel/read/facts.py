@@ -120,7 +120,7 @@ class SpanFacts:
     """All that one span says.
 
     `name_is_given`: the agent was named, not only its span. `transcript` is an agent's whole conversation,
-    `history` what a model call's span shows of turns between its inputs and its outputs; `cut_off` is why the
+    of which this run begins at `transcript_start`, `history` what a model call's span shows of turns between its inputs and its outputs; `cut_off` is why the
     model was made to stop. `declares_tools`: a tool's span that says, as our
     dispatcher does outside every run of ours, what the tool is registered as.
     """
@@ -138,6 +138,7 @@ class SpanFacts:
     inputs: tuple[Message, ...] | None = None
     outputs: tuple[Message, ...] | None = None
     transcript: tuple[Message, ...] | None = None
+    transcript_start: int = 0
     history: tuple[Message, ...] = ()
     cut_off: str | None = None
     tools: tuple[Tool, ...] = ()

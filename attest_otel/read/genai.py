@@ -87,6 +87,7 @@ def _read_conversation(facts: SpanFacts) -> None:
     facts.inputs = _messages(content.get(names.INPUT_MESSAGES), fidelity)
     facts.outputs = _messages(content.get(names.OUTPUT_MESSAGES), fidelity)
     facts.transcript = _messages(content.get("pydantic_ai.all_messages", content.get("all_messages_events")), fidelity)
+    facts.transcript_start = _start_of_run(given, facts.transcript or ())
     facts.system = text_of_content(content.get(names.SYSTEM_INSTRUCTIONS)) or _system_of(facts.inputs or facts.transcript)
     facts.answer = text_of_content(given.get("final_result"))
     facts.tools = read_definitions(content.get(names.TOOL_DEFINITIONS)) or _names_of_tools(given)
@@ -95,6 +96,14 @@ def _read_conversation(facts: SpanFacts) -> None:
     facts.output_tokens = whole_at(given, names.USAGE_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens")
     if facts.kind == "agent":
         _read_own(facts, given)
+
+
+def _start_of_run(given: Mapping[str, Any], transcript: tuple[Message, ...]) -> int:
+    """Return where a run begins in pydantic-ai's messages: it says when earlier runs stand before, in its older form never."""
+    if "all_messages_events" not in given and not whole_at(given, "pydantic_ai.new_message_index"):
+        return 0
+    asked = [place for place, message in enumerate(transcript) if message.role == "user" and message.text]
+    return asked[-1] if asked else 0
 
 
 def _adk_content(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,8 +91,7 @@ def _called_by_the_client(facts: SpanFacts) -> tuple[Message, ...]:
     if not isinstance(value, str) or _CLIENT_HISTORY not in value:
         return ()
     history = read_messages(load_object(value).get(_CLIENT_HISTORY), "reserialized")
-    first = next((place for place, message in enumerate(history) if message.role == "assistant" and message.calls), len(history))
-    return history[first:]
+    return history[sum(message.role != "system" for message in facts.inputs or ()) :]
 
 
 def _messages(given: Mapping[str, Any], prefix: str, fidelity: ArgumentsFidelity) -> tuple[Message, ...] | None:

@@ -29,27 +29,35 @@ def told_by_model_call(fact: SpanFacts) -> list[SpanFacts]:
 
 def told_by_agents(facts: Sequence[SpanFacts], tree: Tree) -> list[SpanFacts]:
     """Return the model calls that agents' spans tell of, of those agents below which no model call is on record."""
-    telling = {(f.span.trace_id, f.span.span_id): f for f in facts if f.kind == "agent" and _conversation(f)}
+    telling = {(f.span.trace_id, f.span.span_id): f for f in facts if f.kind == "agent" and _tells(f)}
     if not telling:
         return []
     for fact in facts:
-        if fact.kind == "chat" or (fact.kind == "agent" and _conversation(fact)):
+        if fact.kind == "chat" or (fact.span.trace_id, fact.span.span_id) in telling:
             for above in tree.ancestors(fact.span):
                 telling.pop((above.trace_id, above.span_id), None)
     found: list[SpanFacts] = []
     for fact in telling.values():
         bare = replace(fact, kind="chat", input_tokens=None, output_tokens=None)
-        messages = _conversation(fact)
-        found.extend(_turns(bare, messages, 0))
+        messages, start = _conversation(fact)
+        found.extend(_turns(bare, messages, start))
         if messages[-1].role != "assistant":
             found.append(replace(bare, inputs=messages, outputs=()))
     return found
 
 
-def _conversation(fact: SpanFacts) -> tuple[Message, ...]:
-    """Return what an agent's span shows of its talk with the model; nothing where no call is among it."""
-    shown = fact.transcript or (*(fact.inputs or ()), *(fact.outputs or ()))
-    return shown if any(message.calls for message in shown) else ()
+def _tells(fact: SpanFacts) -> bool:
+    """Return whether an agent's span shows a call that the model asked for in this run."""
+    messages, start = _conversation(fact)
+    return any(message.calls for message in messages[start:])
+
+
+def _conversation(fact: SpanFacts) -> tuple[tuple[Message, ...], int]:
+    """Return what an agent's span shows of its talk with the model, and where this run begins in it."""
+    if fact.transcript:
+        return fact.transcript, fact.transcript_start
+    given = fact.inputs or ()
+    return (*given, *(fact.outputs or ())), len(given)
 
 
 def _turns(fact: SpanFacts, messages: tuple[Message, ...], start: int) -> list[SpanFacts]:

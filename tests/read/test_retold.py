@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -134,7 +135,63 @@ def test_what_a_client_called_by_itself_is_called(response: dict[str, Any], outp
     assert (run.usage.input_tokens, run.usage.output_tokens) == (10, 5)
 
 
+def test_what_a_client_was_given_it_did_not_call() -> None:
+    """The history begins with the conversation so far: calls of earlier turns are not made again."""
+    before = [
+        {"role": "user", "parts": [{"text": "Refund it."}]},
+        {"role": "model", "parts": [{"function_call": {"name": "refund", "args": {"order": "A-1"}}}]},
+        {"role": "user", "parts": [{"function_response": {"name": "refund", "response": {"result": "refunded"}}}]},
+        {"role": "user", "parts": [{"text": "And the other."}]},
+    ]
+    after = [
+        {"role": "model", "parts": [{"function_call": {"name": "refund", "args": {"order": "A-2"}}}]},
+        {"role": "user", "parts": [{"function_response": {"name": "refund", "response": {"result": "refunded too"}}}]},
+    ]
+    given: dict[str, Any] = {}
+    for place in range(1, 4):
+        given[f"llm.input_messages.{place}.message.role"] = "user"
+        given[f"llm.input_messages.{place}.message.content"] = "as above"
+    answer = google([*before, *after])
+    run = build(span(1, end=99), dataclasses.replace(answer, attributes={**answer.attributes, **given}))
+    assert [(call.arguments, call.output) for call in calls(run)] == [({"order": "A-2"}, "refunded too")]
+
+
 def test_an_answer_without_a_history_is_one_model_call() -> None:
     """Nothing was called where the client says nothing of it."""
     run = build(span(1, end=99), google(None))
     assert (calls(run), run.final_answer) == ([], "Done.")
+
+
+EARLIER = [
+    message("user", "Refund A-1."),
+    message("assistant", call_part("c1", "refund", {"order": "A-1"})),
+    message("tool", result_part("c1", "refunded")),
+    message("assistant", "Done."),
+]
+NEW = [
+    message("user", "And A-2."),
+    message("assistant", call_part("c2", "refund", {"order": "A-2"})),
+    message("tool", result_part("c2", "refunded too")),
+    message("assistant", "Done again."),
+]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"gen_ai__input__messages": json.dumps([*EARLIER, *NEW[:1]]), "gen_ai__output__messages": json.dumps(NEW[1:])},
+        {"pydantic_ai__all_messages": json.dumps([*EARLIER, *NEW]), "pydantic_ai__new_message_index": 4},
+        {"all_messages_events": json.dumps([*EARLIER, *NEW])},
+        {"pydantic_ai__all_messages": json.dumps(NEW)},
+    ],
+)
+def test_what_earlier_runs_of_a_conversation_asked_for_is_theirs(attributes: dict[str, Any]) -> None:
+    """An agent is given the whole conversation: a refund of the last turn is not given again in this one."""
+    assert [(call.id, call.output) for call in calls(build(agent(1, **attributes)))] == [("c2", "refunded too")]
+
+
+def test_an_agent_that_only_remembers_calls_asked_for_none() -> None:
+    """Where every call stands in what the agent was given, the run made none."""
+    given = json.dumps([*EARLIER, message("user", "Thanks.")])
+    run = build(agent(1, gen_ai__input__messages=given, gen_ai__output__messages=json.dumps([message("assistant", "Bye.")])))
+    assert (calls(run), run.final_answer) == ([], "Bye.")
