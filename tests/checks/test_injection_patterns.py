@@ -9,7 +9,8 @@ import re2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attest_otel.checks.injection.patterns import PATTERNS, Pattern, may_carry
+from attest_otel.checks.injection.groups import Pattern
+from attest_otel.checks.injection.patterns import PATTERNS, may_carry
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)

@@ -14,13 +14,13 @@ import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from attest_otel.checks.injection.groups import Pattern
 from attest_otel.checks.injection.normalise import ESCAPE_KINDS, Normalised, normalise
 from attest_otel.checks.injection.patterns import (
     BASE64,
     COMMENT,
     HIDDEN_PATTERNS,
     PATTERNS,
-    Pattern,
     PatternSet,
     is_mentioned,
     may_carry,
