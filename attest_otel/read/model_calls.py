@@ -56,15 +56,23 @@ def model_calls(facts: Sequence[SpanFacts], tree: Tree) -> list[ModelCall]:
     retold = told_by_agents(facts, tree)
     if retold:
         told = sorted([*told, *retold], key=lambda fact: (fact.span.start_ns, fact.span.span_id))
-    return [_numbered(index, fact, tree, by_id) for index, fact in enumerate(told)]
+    owners: dict[tuple[str, str], tuple[str | None, bool]] = {}
+    return [_numbered(index, fact, tree, by_id, owners) for index, fact in enumerate(told)]
 
 
-def _numbered(index: int, fact: SpanFacts, tree: Tree, by_id: dict[tuple[str, str], SpanFacts]) -> ModelCall:
+def _numbered(
+    index: int,
+    fact: SpanFacts,
+    tree: Tree,
+    by_id: dict[tuple[str, str], SpanFacts],
+    owners: dict[tuple[str, str], tuple[str | None, bool]],
+) -> ModelCall:
+    key = (fact.span.trace_id, fact.span.span_id)
+    if key not in owners:
+        owner, nested = owner_of(fact.span, tree, by_id)
+        owners[key] = (fact.span.span_id if by_id[key].kind == "agent" else owner, nested)
     requests = [call for message in fact.outputs or () for call in message.calls]
-    owner, nested = owner_of(fact.span, tree, by_id)
-    if by_id[fact.span.trace_id, fact.span.span_id].kind == "agent":
-        owner = fact.span.span_id
-    return ModelCall(index, fact, owner, nested, requests)
+    return ModelCall(index, fact, *owners[key], requests)
 
 
 def owner_of(span: SpanRecord, tree: Tree, by_id: dict[tuple[str, str], SpanFacts]) -> tuple[str | None, bool]:

@@ -42,7 +42,7 @@ def told_by_agents(facts: Sequence[SpanFacts], tree: Tree) -> list[SpanFacts]:
         messages, start = _conversation(fact)
         found.extend(_turns(bare, messages, start))
         if messages[-1].role != "assistant":
-            found.append(replace(bare, inputs=messages, outputs=()))
+            found.append(replace(bare, inputs=_after_the_last_word(messages), outputs=()))
     return found
 
 
@@ -60,7 +60,15 @@ def _conversation(fact: SpanFacts) -> tuple[tuple[Message, ...], int]:
     return (*given, *(fact.outputs or ())), len(given)
 
 
+def _after_the_last_word(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    last = max((place for place, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    return messages[last + 1 :]
+
+
 def _turns(fact: SpanFacts, messages: tuple[Message, ...], start: int) -> list[SpanFacts]:
-    """Return one model call for each thing the model said from `start` on."""
+    """Return one model call for each thing the model said from `start` on, given what was said since the one before."""
     said = [place for place, message in enumerate(messages[:MAX_PARTS]) if place >= start and message.role == "assistant"]
-    return [replace(fact, inputs=messages[:place], outputs=(messages[place],)) for place in said]
+    since = [0, *(place + 1 for place in said)]
+    return [
+        replace(fact, inputs=messages[first:place], outputs=(messages[place],)) for first, place in zip(since, said, strict=False)
+    ]

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from attest_otel.read.conventions import facts_of
+from attest_otel.read.retold import told_by_agents
 from attest_otel.read.span import SpanRecord
+from attest_otel.read.tree import Tree
 from tests.read.spans import agent, arguments_of, build, call_part, calls, chat, message, result_part, span, tool
 
 GOOGLE = "openinference.instrumentation.google_genai"
@@ -195,3 +198,12 @@ def test_an_agent_that_only_remembers_calls_asked_for_none() -> None:
     given = json.dumps([*EARLIER, message("user", "Thanks.")])
     run = build(agent(1, gen_ai__input__messages=given, gen_ai__output__messages=json.dumps([message("assistant", "Bye.")])))
     assert (calls(run), run.final_answer) == ([], "Bye.")
+
+
+def test_a_long_transcript_costs_what_it_is_long() -> None:
+    """A conversation of tens of thousands of messages on one span is read in a time that grows with its length."""
+    talk = [m for n in range(8_000) for m in (asked(f"c{n}", "refund", "{}"), answered(f"c{n}", "done"))]
+    (first, *_, last) = calls(build(*crew(*talk)))
+    assert (first.id, first.output, last.id, last.output) == ("c0", "done", "c7999", "done")
+    held = sum(len(turn.inputs or ()) for turn in told_by_agents([facts_of(span) for span in crew(*talk)], Tree(crew(*talk))))
+    assert held <= len(talk) + 1
