@@ -24,12 +24,12 @@ from attest_otel.export.callback import OnReport
 from attest_otel.export.sinks import build_sinks
 from attest_otel.grader import Attest
 from attest_otel.live import members
-from attest_otel.live.admission import FIRST_MARK, Admission
-from attest_otel.live.big_values import Held
+from attest_otel.live.admission import FIRST_MARK
 from attest_otel.live.exporting import HandOver
 from attest_otel.live.faults import FaultLog
 from attest_otel.live.grading import ModelChecks
 from attest_otel.live.health import Health, HealthMetrics
+from attest_otel.live.intake import Intake
 from attest_otel.live.order import put_first
 from attest_otel.live.pipeline import Pipeline
 from attest_otel.live.runs import span_key
@@ -39,7 +39,6 @@ from attest_otel.quiet import is_own
 from attest_otel.record import settings
 from attest_otel.redaction import Hook
 
-MANY_BIG_VALUES = "big values come faster than they can be cut: the runs that hold them are incomplete"
 SECOND = (
     "a second AttestSpanProcessor sees the same spans: the first one judges them, this one and its settings stand aside; "
     "add one to a provider, or call attest_otel.install(), which sees to it"
@@ -118,7 +117,7 @@ class AttestSpanProcessor(SpanProcessor):
             if len(log) < FIRST_MARK and not self._turned_away:
                 log.append(span)
             else:
-                self._start_busy(span)
+                self._intake.start(span)
         except Exception as error:  # noqa: BLE001  # nothing of ours may reach the application
             self._faults.say("on_start", "a span's start could not be noted", error)
 
@@ -126,7 +125,7 @@ class AttestSpanProcessor(SpanProcessor):
         """Write down that a span ended, and wake the worker if it sleeps."""
         try:
             if self._turned_away:
-                self._end_busy(span)
+                self._intake.end(span)
                 return
             self._log.append(span if type(span) is ReadableSpan else Ended(span))
             if self._worker.idle:
@@ -137,16 +136,8 @@ class AttestSpanProcessor(SpanProcessor):
     def accept_content(self, trace_id: int, span_id: int, attributes: Mapping[str, Any]) -> None:
         """Keep the full values of a span that has not ended yet."""
         try:
-            if self._closed or len(self._log) >= FIRST_MARK * 2:
-                return
-            size = self._big.size_in(attributes)
-            cut: tuple[str, ...] = ()
-            if size and not self._big.take(size):
-                size, (attributes, cut) = 0, self._big.without_in(attributes)
-                self._faults.say("big_values", MANY_BIG_VALUES)
-            self._log.append(((trace_id << 64) | span_id, attributes, cut))
-            if size:
-                self._log.append(self._big.release)
+            if not self._closed:
+                self._intake.content((trace_id << 64) | span_id, attributes)
         except Exception as error:  # noqa: BLE001
             self._faults.say("accept_content", "a span's content could not be kept", error)
 
@@ -202,17 +193,9 @@ class AttestSpanProcessor(SpanProcessor):
         self._pipeline = self._make(self._faults)
         self._worker = self._pipeline.worker
         self._log = self._worker.log
-        self._admission = Admission(self._lost)
+        self._intake = Intake(self._pipeline, self._faults)
+        self._admission = self._intake.admission
         self._turned_away = self._admission.traces
-        self._big = self._pipeline.big
-        self._held: weakref.WeakValueDictionary[int, Held] = weakref.WeakValueDictionary()
-        self._pipeline.buffer.on_big = partial(self._admission.measure, on=True)
-        self._pipeline.on_full = self._admission.fill
-        self._pipeline.on_small = partial(self._admission.measure, on=False)
-
-    def _lost(self, trace_id: int) -> None:
-        buffer = self._pipeline.buffer
-        self._log.append(lambda now: buffer.lost(trace_id, now))
 
     @property
     def is_active(self) -> bool:
@@ -254,46 +237,6 @@ class AttestSpanProcessor(SpanProcessor):
         content.subscribe(self)
         self._metrics.open()
         self._admission.open()
-
-    def _start_busy(self, span: Span) -> None:
-        if self._admission.closed:
-            return
-        if self._worker.idle:
-            self._worker.wake()
-        if self._admission.start(span, self._log):
-            if self._admission.measuring and span.context is not None:
-                self._held[span_key(span.context)] = held = Held(span)
-                self._log.append(held)
-            else:
-                self._log.append(span)
-            return
-        self._faults.say("overload", "spans come faster than they can be graded: whole runs are left out and counted")
-
-    def _end_busy(self, span: ReadableSpan) -> None:
-        if not self._admission.end(span):
-            return
-        if self._admission.measuring:
-            self._end_measured(span)
-            return
-        self._log.append(span if type(span) is ReadableSpan else Ended(span))
-        if self._worker.idle:
-            self._worker.wake()
-
-    def _end_measured(self, span: ReadableSpan) -> None:
-        size = self._big.size_of(span)
-        held = self._held.pop(span_key(span.context), None) if span.context is not None else None
-        if size and not self._big.take(size):
-            span, cut = self._big.without(span)
-            self._log.append(Ended(span, cut))
-            if held is not None:
-                held.span = span
-            self._faults.say("big_values", MANY_BIG_VALUES)
-        else:
-            self._log.append(Ended(span))
-            if size:
-                self._log.append(self._big.release)
-        if self._worker.idle:
-            self._worker.wake()
 
     def after_fork(self) -> None:
         """Begin with nothing, in a fork's child."""

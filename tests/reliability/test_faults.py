@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from attest_otel import content
 from attest_otel.export import callback, logs, metrics, spans
 from attest_otel.formats import strict_json
-from attest_otel.live import admission, buffer, deciding, grading, pipeline, processor, waiting, worker
+from attest_otel.live import admission, buffer, deciding, grading, intake, pipeline, processor, waiting, worker
 from attest_otel.live.lane import Lane
 from attest_otel.record import agent_run as agent_module
 from attest_otel.record import (
@@ -54,8 +54,8 @@ SEAMS: list[tuple[Any, str]] = [
     (processor.AttestSpanProcessor, "on_end"),
     (processor.AttestSpanProcessor, "accept_content"),
     (processor.AttestSpanProcessor, "report_waiter"),
-    (processor.AttestSpanProcessor, "_start_busy"),
-    (processor.AttestSpanProcessor, "_end_busy"),
+    (intake.Intake, "start"),
+    (intake.Intake, "end"),
     (processor, "put_first"),
     (admission.Admission, "start"),
     (admission.Admission, "end"),
@@ -199,7 +199,7 @@ def test_a_fault_at_any_seam_changes_nothing(owner: Any, name: str, live_one: Li
             live_one.processor._log = None  # type: ignore[assignment]
         else:
             patch.setattr(owner, name, _fail)
-        if name in {"_start_busy", "_end_busy"} or owner is admission.Admission:
+        if owner in {intake.Intake, admission.Admission}:
             live_one.processor._turned_away[1] = True
         seen = application(sentinel, error, live_one.tracer)
         live_one.provider.force_flush(200)

@@ -33,15 +33,14 @@ def test_the_same_fault_ten_thousand_times_is_said_twice_a_minute_at_most(hook: 
         processor, log = pipeline.processor, pipeline.processor._log
         clock = Clock()
         processor._faults = FaultLog(clock)
-        processor._log = None  # type: ignore[assignment]
-        whole = processor._pipeline
-        processor._pipeline = None  # type: ignore[assignment]
+        whole, intake = processor._pipeline, processor._intake
+        processor._log = processor._pipeline = processor._intake = None  # type: ignore[assignment]
         arguments: tuple[Any, ...] = {"accept_content": (1, 1, {}), "report_waiter": (1, 1)}.get(hook, (None,))
         for number in range(10_000):
             clock.now = 100.0 + 60.0 * number / 10_000
             getattr(processor, hook)(*arguments)
         counted = processor._faults.counts.read()
-        processor._log, processor._pipeline = log, whole
+        processor._log, processor._pipeline, processor._intake = log, whole, intake
     assert counted == {hook: 10_000}
     assert len([r for r in caplog.records if r.name.startswith("attest_otel")]) <= 2
 
