@@ -45,10 +45,10 @@ class Group:
         return RunSpans(self.root, tuple(ordered(self.members)), orphan=self.root is None)
 
     def holds(self, span: SpanRecord) -> bool:
-        """Return whether a span lies within the time of this run."""
+        """Return whether a span was open within the time of this run; one may have started before."""
         first = self.root or self.members[0]
-        end = first.end_ns
-        return first.start_ns <= span.start_ns and (end is None or span.start_ns <= end)
+        begun = span.end_ns is None or first.start_ns <= span.end_ns
+        return begun and (first.end_ns is None or span.start_ns <= first.end_ns)
 
 
 def key_of(span: SpanRecord) -> Key:
