@@ -25,6 +25,7 @@ from attest_otel.live.runs import Job
 from attest_otel.merging import merge_results, without_waiting
 from attest_otel.read.build import build_trajectory
 from attest_otel.read.runs import split_runs
+from attest_otel.read.tree import ordered
 from attest_otel.report import Report
 from attest_otel.trajectory import Trajectory
 
@@ -35,13 +36,13 @@ Build = Callable[[Job], Trajectory]
 
 
 def rebuild(job: Job) -> Trajectory:
-    """Rebuild the run of a job, with what the pipeline knows to be missing."""
+    """Rebuild the run of a job, with what the pipeline knows to be missing; all that it holds is the run's."""
     root_id = f"{job.run.root_key & 0xFFFFFFFFFFFFFFFF:016x}"
     found = split_runs(job.records)
     chosen = next((one for one in found if one.root is not None and one.root.span_id == root_id), found[0] if found else None)
     if chosen is None:
         return bare_run(job)
-    run = build_trajectory(chosen.root, chosen.spans)
+    run = build_trajectory(chosen.root, ordered(span for one in found for span in one.spans))
     return run.model_copy(update={"incomplete": [*run.incomplete, *job.incomplete]}) if job.incomplete else run
 
 

@@ -71,7 +71,7 @@ def joined(fragments: list[list[SpanRecord]], runs: list[Group], kinds: dict[Key
             _find(members, by_response)
             or model_calls.around(members)
             or _find(members, by_run)
-            or _find(members, by_conversation, within_only=True)
+            or _find(members, by_conversation, ends_with_run=True)
         )
         if found is not None:
             late.append((found, members))
@@ -140,10 +140,10 @@ def _index(groups: list[Group], name_of: NameOf) -> _Index:
     return _Index(name_of, dict(found))
 
 
-def _find(members: list[SpanRecord], index: _Index, *, within_only: bool = False) -> Group | None:
+def _find(members: list[SpanRecord], index: _Index, *, ends_with_run: bool = False) -> Group | None:
     """Return the run that a fragment names; of several the one whose time it lies in, else the last before it.
 
-    A conversation goes on when its run has ended: what starts then is of a later turn, and `within_only` says so.
+    A conversation goes on when its run has ended: `ends_with_run` says that what starts then is of a later turn.
     """
     for span in members:
         name = index.name_of(span)
@@ -152,9 +152,9 @@ def _find(members: list[SpanRecord], index: _Index, *, within_only: bool = False
             continue
         within = next((group for group in groups if group.holds(span)), None)
         before = [group for group in groups if (group.root or group.members[0]).start_ns <= span.start_ns]
-        if within is not None or within_only:
-            return within
-        return before[-1] if before else groups[0]
+        if within is None and ends_with_run and before:
+            return None
+        return within or (before[-1] if before else groups[0])
     return None
 
 

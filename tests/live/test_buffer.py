@@ -494,3 +494,19 @@ def test_a_silent_model_call_around_which_there_is_none_is_graded_alone() -> Non
     assert len(bench.jobs()) == 1
     root.end()
     assert [len(job.records) for job in bench.jobs()] == [1]
+
+
+def test_all_that_a_run_holds_is_graded_with_it() -> None:
+    """An agent that shows itself only at its end, below a run that is over and waits for another span, is lost to neither."""
+    bench = Bench()
+    root = bench.agent()
+    still = bench.tool(root, "slow")
+    root.end()
+    inner = bench.start("inner", root)
+    bench.tool(inner, "refund").end()
+    inner.set_attributes(AGENT)
+    inner.end()
+    still.end()
+    (job,) = bench.jobs()
+    rebuilt = rebuild(job)
+    assert sorted(step.tool_call.name for step in rebuilt.steps if step.tool_call is not None) == ["refund", "slow"]

@@ -187,6 +187,13 @@ def test_a_conversation_goes_on_when_its_run_has_ended() -> None:
     assert [(run.orphan, len(run.spans)) for run in found] == [(False, 2), (True, 1)]
 
 
+def test_what_came_before_a_conversations_first_run_is_its() -> None:
+    """A fragment waits for the run of its conversation, live; from files it finds the first one that follows."""
+    before = tool(1, trace="b" * 32, gen_ai__conversation__id="c")
+    found = split_runs([before, agent(5, end=90, gen_ai__conversation__id="c")])
+    assert [(run.orphan, len(run.spans)) for run in found] == [(False, 2)]
+
+
 @pytest.mark.parametrize("leaked", [1, 2])
 def test_a_run_below_a_span_of_a_run_that_is_over_is_its_own(leaked: int) -> None:
     """A context that was attached and never detached makes the next run a child of a dead span: two runs, one trace (D06)."""
