@@ -1,13 +1,12 @@
 """A finding as the conventions' `gen_ai.evaluation.result` event: for span events and log events alike.
 
-In the conventions label and explanation interpret the score of the same event. An event is about one finding,
-so its score is the finding's: 1 for a pass, 0 for a fail, and none for what is neither. A check's score stands
-under its own name, `attest.score.<check>`.
+The event's name is the check, and so is its score: what a finding is in itself, its label, severity and
+disposition say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from opentelemetry.util.types import AttributeValue
@@ -20,7 +19,6 @@ from attest_otel.trajectory import ToolCall, Trajectory
 
 MAX_REASON_CHARS = 1_000
 MAX_NAME_CHARS = 256
-SCORES: Mapping[str, float] = {"pass": 1.0, "fail": 0.0}
 
 
 class Found(NamedTuple):
@@ -48,8 +46,8 @@ def event_attributes(found: Found, redactor: Redactor, limits: Limits) -> dict[s
         names.DISPOSITION: finding.disposition or "pass",
         names.FINDING_ID: finding.id,
     }
-    if finding.severity in SCORES:
-        attributes[names.EVALUATION_SCORE] = SCORES[finding.severity]
+    if result.score is not None:
+        attributes[names.EVALUATION_SCORE] = result.score
     if finding.subject is not None:
         attributes[names.SUBJECT] = redactor.show(finding.subject, MAX_NAME_CHARS)
     if finding.step is not None:

@@ -12,14 +12,13 @@ from collections.abc import Callable
 from opentelemetry._logs import LoggerProvider, LogRecord, SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, set_span_in_context
-from opentelemetry.util.types import AttributeValue
 
 from attest_otel import attributes as names
 from attest_otel.config import Limits
 from attest_otel.export.evaluated import Evaluated
 from attest_otel.export.events import MAX_REASON_CHARS, Found, event_attributes, worst_first
 from attest_otel.redaction import Redactor
-from attest_otel.report import Report, package_version
+from attest_otel.report import package_version
 
 _SEVERITY = {"pass": SeverityNumber.INFO, "review": SeverityNumber.WARN, "block": SeverityNumber.ERROR}
 
@@ -48,7 +47,7 @@ class EvaluationLogs:
             context = set_span_in_context(NonRecordingSpan(evaluated.root), context)
         for item in found[: self._limits.max_findings]:
             attributes = event_attributes(item, self._redactor, self._limits)
-            attributes |= _of_report(evaluated.report, item.result.check)
+            attributes[names.VERDICT] = evaluated.report.verdict
             self._logger.emit(
                 LogRecord(
                     timestamp=self._clock_ns(),
@@ -66,8 +65,3 @@ class EvaluationLogs:
 
     def _body(self, item: Found) -> str:
         return f"{item.result.check}: {item.finding.verdict}: {self._redactor.show(item.finding.reason, MAX_REASON_CHARS)}"
-
-
-def _of_report(report: Report, check: str) -> dict[str, AttributeValue]:
-    score = report.scores.get(check)
-    return {names.VERDICT: report.verdict, **({} if score is None else {names.SCORE_PREFIX + check: score})}

@@ -1,4 +1,4 @@
-"""One event a finding, whose score is the finding's; the score of a check has a name of its own."""
+"""One event a finding, under the name of its check and with its score."""
 
 from __future__ import annotations
 
@@ -97,37 +97,28 @@ def bodies(evaluated: Evaluated) -> list[Any]:
 
 
 @pytest.mark.parametrize("events", [lambda: span_events()[0], log_events], ids=["span", "logs"])
-def test_the_score_of_an_event_is_its_findings(events: Callable[[], list[dict[str, Any]]]) -> None:
-    """Label and score of one event speak of one finding: 1 for a pass, 0 for a fail, none for what is neither."""
+def test_name_and_score_of_an_event_are_its_checks(events: Callable[[], list[dict[str, Any]]]) -> None:
+    """The label is the finding's, the name and the score are its check's; a check without a score has none."""
     assert [(event[NAME], event[LABEL], event.get(VALUE)) for event in events()] == [
-        ("tool_use", "disallowed_tool", 0.0),
-        ("tool_use", "unchecked", None),
-        ("tool_use", "correct", 1.0),
-        ("tool_use", "correct", 1.0),
-        ("injection", "clean", 1.0),
+        ("tool_use", "disallowed_tool", 0.5),
+        ("tool_use", "unchecked", 0.5),
+        ("tool_use", "correct", 0.5),
+        ("tool_use", "correct", 0.5),
+        ("injection", "clean", None),
     ]
 
 
 def test_the_score_of_a_check_is_on_the_span_under_its_own_name() -> None:
-    """`attest.score.<check>` is the check's, and stands on no event of the span."""
+    """`attest.score.<check>` stands on the span, and on no event."""
     events, span = span_events()
     assert span["attest.score.tool_use"] == 0.5
     assert "attest.score.injection" not in span
     assert not any(name.startswith("attest.score.") for event in events for name in event)
 
 
-def test_a_log_event_carries_the_score_of_its_check_beside_its_own() -> None:
-    """It stands alone: the check's score and the run's verdict are in it, each under its own name; no score, no attribute."""
-    assert [(event["attest.verdict"], event.get("attest.score.tool_use")) for event in log_events()] == [
-        *[("block", 0.5)] * 4,
-        ("block", None),
-    ]
-
-
-def test_a_score_that_was_sent_is_still_said_on_what_comes_later() -> None:
-    """A check whose score went out with its first findings says it on the later ones too, as the score is by then."""
-    later = Evaluated(EVALUATED.run, EVALUATED.report, sent=frozenset({RESULT.findings[0].id}), scored=frozenset({"tool_use"}))
-    assert [event.get("attest.score.tool_use") for event in log_events(later)] == [0.5, 0.5, 0.5, None]
+def test_a_log_event_carries_the_verdict_of_its_run() -> None:
+    """It stands alone."""
+    assert [event["attest.verdict"] for event in log_events()] == ["block"] * 5
 
 
 def test_what_is_read_first_says_what_blocks() -> None:
