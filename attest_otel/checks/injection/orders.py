@@ -23,7 +23,7 @@ ORDERS: tuple[Pattern, ...] = (
     Pattern("secret_request", rf"\b(?:(?:print|repeat|show|output|reveal) your|what (?:were|are) your)\s+(?:\w+\s+)?(?:original|initial|exact|hidden|full)\s+{INSTRUCTIONS}\b"),
     Pattern("secret_request", r"\brepeat (?:everything|all (?:of )?the (?:text|words)|the (?:text|words)) above\b|\bcontents? of your (?:context|memory|prompt)\b"),
     Pattern("secret_request", rf"\b(?:paste|upload|send|post|share|leak|e-?mail|forward|exfiltrate|dump|reveal)\s+(?:\S+\s+){{0,4}}?{_SENSITIVE}", strong=False),
-    Pattern("persona", r"\b(?:act as|pretend (?:to be|you are|you're)|role-?play as|you are)\s+(?:an?\s+)?(?:unrestricted|unfiltered|uncensored|jailbroken|malicious|evil)\b|\bpretend (?:to be|you are|you're) dan\b"),
+    Pattern("persona", r"\b(?:act as|pretend (?:to be|you are|you're)|role-?play as|you are)\s+(?:an?\s+)?(?:unrestricted|unfiltered|uncensored|jailbroken|(?:malicious|evil)\s+(?:ai|assistant|agent|bot|model|hacker))\b|\bpretend (?:to be|you are|you're) dan\b"),
     Pattern("persona", r"\byou have been (?:upgraded|granted|promoted|switched) (?:to )?(?:admin|developer|root|debug)\b|\b(?:all|your) restrictions (?:are|have been) (?:lifted|removed|disabled)\b", strong=False),
     Pattern("role_marker", r"\{\{\s*system\s*:|\b(?:begin|start|end) system (?:message|prompt|instructions?)\b|\bend of (?:user|system) (?:input|prompt|message)\b|\bi am the system\b", strong=False),
     Pattern("role_marker", rf"(?:^|\n)#+[ \t]?instructions?\s*:\s*{DO}\b|<instructions?>\s*(?:please\s+)?{DO}\b", strong=False),

@@ -42,7 +42,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("override", r"\b(?:forget|disregard)\s+(?:everything|anything|all)\s+(?:that\s+)?(?:you|i said|else)\b", strong=False),
     Pattern("new_task", r"\b(?:your\s+(?:real|actual|true|new|updated|revised|only|next)|the\s+(?:real|actual|true|new|updated|revised))\s+(?:and\s+\w+\s+)?(?:task|goal|objective|mission|instructions?)\s*(?:\s(?:is|are|now)\b|:)", strong=False),
     Pattern("new_task", r"\b(?:(?:new|updated|revised|override|admin|developer|secret|hidden)\s+(?:system\s+)?(?:instructions?|prompt|directives?)|(?:override|admin|developer|secret|hidden)\s+orders?)\s*(?::|for you\b|follow\b)", strong=False),
-    Pattern("new_task", rf"\bnew (?:task|goal|objective) for (?:you|{ADDRESSEE})\b"),
+    Pattern("new_task", rf"\bnew (?:task|goal|objective|instructions?|orders?) for (?:you|{ADDRESSEE})\b"),
     Pattern("new_task", r"\bsystem\s+(?:override|instruction|prompt)\s*(?::|-|—)\s*\w"),
     Pattern("new_task", r"\bsystem\s+(?:update|notice)\s*(?::|-|—)\s*\w", strong=False),
     Pattern("persona", rf"\byou are (?:now|actually|really|no longer)\s+(?:an?\s+|the\s+|bound|in\s+)?(?:\w+\s+){{0,2}}?(?:{AGENT}|dan|free|unrestricted|unfiltered|jailbroken|bound|(?:developer|debug|admin|god|root|maintenance)\s+mode|admin\w*|hacker|pirate)\b"),

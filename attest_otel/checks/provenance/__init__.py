@@ -5,7 +5,7 @@ uploads, the system prompt and what tools returned before the call. A value may 
 from numbers seen lately, or meant (`looking`). One finding `grounded` per call; one per value that is
 `ungrounded` (found nowhere) or `tainted` (found only in the words of a payload that `injection` flagged: its
 paragraph; of wording that honest texts hold too, what follows the wording. A payload that only asks for silence,
-or that the task hands itself over to, taints nothing, and neither does quoting one in a report of it).
+or that the task follows or acts on, taints nothing, and neither does quoting one in a report of it).
 `unchecked` takes the place of `ungrounded` where the source may be missing from the record: no task,
 an earlier result that was not recorded or was cut, or a run beyond the limits.
 
@@ -26,7 +26,7 @@ from attest_otel.checks.injection import shared_scan
 from attest_otel.checks.injection.payload import Payload
 from attest_otel.checks.injection.reports import is_report
 from attest_otel.checks.injection.scan import Scanned
-from attest_otel.checks.injection.tasks import hands_itself_over
+from attest_otel.checks.injection.tasks import hands_itself_over, is_acted_on
 from attest_otel.checks.provenance.asked_values import Asked, asked_values
 from attest_otel.checks.provenance.grounding import Evidence, SearchLimitError
 from attest_otel.checks.provenance.looking import Looking, stands_in
@@ -148,7 +148,7 @@ class _Search:
         if item.unscanned is not None and (text is None or (item.call and item.call.call.output_fidelity == "truncated")):
             self._sources.gap = self._sources.gap or f"an earlier result ({item.subject}) is missing or cut"
         payload = item.payload
-        if not text or payload is None or not self._taints(payload):
+        if not text or payload is None or not self._taints(payload, item.call):
             return text
         start, end = payload.extent
         if not payload.strong:
@@ -157,8 +157,10 @@ class _Search:
         self._sources.flagged.add(payload.instruction if payload.strong else payload.body)
         return f"{text[:start]}\n{text[end:]}"
 
-    def _taints(self, payload: Payload) -> bool:
-        return set(payload.names) != {"conceal"} and not hands_itself_over(self._task, payload)
+    def _taints(self, payload: Payload, source: Call | None) -> bool:
+        if set(payload.names) == {"conceal"} or hands_itself_over(self._task, payload):
+            return False
+        return not is_acted_on(self._task, source, payload)
 
     @cached_property
     def _task(self) -> str:
