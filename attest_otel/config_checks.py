@@ -70,11 +70,11 @@ def check_settings(settings: AttestConfig, where: Where) -> None:
     if slips:
         raise ConfigError("\n".join(f"{place_of(where, location)}: {text}" for location, text in slips))
     for location, text in _unread(settings):
-        _warn(f"{place_of(where, location)}: {text}")
+        warn_once(f"{place_of(where, location)}: {text}")
 
 
 @lru_cache(maxsize=256)
-def _warn(text: str) -> None:
+def warn_once(text: str) -> None:
     """Say this once."""
     logger.warning("%s", text)
 

@@ -19,6 +19,7 @@ from attest_otel.cases import Case
 from attest_otel.checks import DETERMINISTIC, NEEDS_MODEL, ORDER, run_deterministic, tool_use, unchecked
 from attest_otel.checks.view import RunView
 from attest_otel.config import AttestConfig, CheckName, resolve_config
+from attest_otel.config_checks import warn_once
 from attest_otel.errors import ConfigError
 from attest_otel.findings import CheckResult
 from attest_otel.judge.judges import Judges, run_async
@@ -67,9 +68,12 @@ class Attest:
         self.redactor = Redactor(self.config.redaction)
         self.policy = verdict_policy or self.config.verdict_policy
         self.judges = Judges(judge, self.config.judge)
+        unasked = [] if self.judges.configured else [name for name in self.config.checks or () if name in NEEDS_MODEL]
+        asked = ", ".join(unasked)
         if not self.default_checks():
-            asked = ", ".join(self.config.checks or ())
             raise ConfigError(f"checks: {asked} needs a grading model, so nothing would be graded: describe one under judge")
+        if unasked:
+            warn_once(f"checks: {asked} needs a grading model and is not run: describe one under judge")
         self.extract_artifacts = extract_artifacts
         self.allow_paths = allow_paths
         self._hashes: dict[tuple[str | None, bool], str] = {}

@@ -39,7 +39,7 @@ def refusal(text: str, folder: Path) -> str:
 
 def warning(text: str, folder: Path, caplog: pytest.LogCaptureFixture) -> str:
     """Return what is said of a file that is loaded all the same, without the folder."""
-    config_checks._warn.cache_clear()
+    config_checks.warn_once.cache_clear()
     caplog.clear()
     load(text, folder)
     return "\n".join(record.getMessage() for record in caplog.records).replace(f"{folder}/", "")
@@ -147,7 +147,7 @@ def test_every_problem_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture)
 
 def test_settings_of_a_program_are_held_to_the_same(caplog: pytest.LogCaptureFixture) -> None:
     """Settings given as a mapping are warned of like those of a file."""
-    config_checks._warn.cache_clear()
+    config_checks.warn_once.cache_clear()
     config: dict[str, Any] = {"agents": {"a": {"rules": [{"id": "r", "at_most": {"t": 1}}]}}}
     assert Attest(config)
     assert not caplog.records

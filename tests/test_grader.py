@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attest_otel.checks import DETERMINISTIC
+from attest_otel.config_checks import warn_once
 from attest_otel.errors import ConfigError
 from attest_otel.grader import Attest
 from attest_otel.trajectory import Trajectory
@@ -81,6 +82,17 @@ def test_checks_that_all_need_a_model_need_one(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ConfigError, match="checks: role, faithfulness needs a grading model, so nothing would be graded"):
         Attest({"checks": ["role", "faithfulness"]})
     assert Attest({"checks": ["role"], "judge": {}}).default_checks() == ("role",)
+
+
+def test_checks_that_need_a_model_that_is_not_there_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    """Beside checks that can run, one that can't is warned of."""
+    warn_once.cache_clear()
+    Attest({"checks": ["coverage", "role"], "judge": {}})
+    assert not caplog.records
+    Attest({"checks": ["coverage", "role"]})
+    assert [r.getMessage() for r in caplog.records] == [
+        "checks: role needs a grading model and is not run: describe one under judge"
+    ]
 
 
 def test_policy_argument_takes_the_place_of_the_settings() -> None:
