@@ -27,6 +27,7 @@ ORDERS: tuple[Pattern, ...] = (
     Pattern("persona", r"\byou have been (?:upgraded|granted|promoted|switched) (?:to )?(?:admin|developer|root|debug)\b|\b(?:all|your) restrictions (?:are|have been) (?:lifted|removed|disabled)\b", strong=False),
     Pattern("role_marker", r"\{\{\s*system\s*:|\b(?:begin|start|end) system (?:message|prompt|instructions?)\b|\bend of (?:user|system) (?:input|prompt|message)\b|\bi am the system\b", strong=False),
     Pattern("role_marker", rf"(?:^|\n)#+[ \t]?instructions?\s*:\s*{DO}\b|<instructions?>\s*(?:please\s+)?{DO}\b", strong=False),
+    Pattern("addressed", rf"\bp\.?\s?s\.?,?\s+(?:to|for) {ADDRESSEE}\b", strong=False),
     Pattern("addressed", rf"@(?:assistant|agent|bot|claude|chatgpt|copilot)\b[ ,:]+(?:please\s+)?{DO}\b", strong=False),
     Pattern("addressed", rf"{START}(?:bot|llm|ai|assistant|agent|ai agent)\s+(?:instructions?|task|directive|orders?|command)\s*:\s*\S", strong=False),
     Pattern("addressed", rf"\bto (?:any|all|every)\s+(?:\w+\s+)?{AGENT}\s+(?:reading|processing|parsing|visiting|viewing|summari[sz]ing|handling)\b", strong=False),

@@ -15,6 +15,7 @@ from attest_otel.checks.provenance.dates import date_in_digits, date_in_number, 
 from attest_otel.checks.provenance.grounding import Evidence, spellings_of_number
 from attest_otel.checks.provenance.quantities import is_computed, shares, stated
 
+MAX_MEANT_CHARS = 100_000
 MIN_GROUPED_DIGITS = 7
 MIN_BARE_DIGITS = 5
 _COUNTRY_DIGITS = 3
@@ -29,10 +30,10 @@ _SEPARATORS = re.compile(r"[^0-9a-z]+")
 
 
 class Looking:
-    """Looks for values in evidence; made of what the user said, in lower case."""
+    """Looks for values in evidence; made of what the user said, in lower case, of which the beginning is read for what is meant."""
 
     def __init__(self, user: str) -> None:
-        self._user = user
+        self._user = user[:MAX_MEANT_CHARS]
 
     def explains(self, clean: Evidence, asked: Asked) -> bool:
         """Return whether text of good standing explains a value."""

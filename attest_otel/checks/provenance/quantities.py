@@ -21,7 +21,7 @@ MAX_MULTIPLE = 10
 MAX_PARTS = 12
 _CENT = Decimal("0.01")
 
-_AMOUNT = r"(\d{1,9}(?:[.,]\d{1,3})?)"
+_AMOUNT = r"(?<![\d.,])(\d{1,9}(?:[.,]\d{1,3})?)"
 _SCALED = re.compile(
     rf"{_AMOUNT}[ ]?(?:(k|thousand|tausend|mille|mila|mil|тыс\w*|千)|(m|mn|mio|million\w*|millón|millones|milioni|milhões|миллион\w*|млн)|(bn|billion\w*|milliarden?|миллиард\w*)|(lakh)|(crore)|(万|萬|만)|(億|亿|억))(?![a-z])"
 )
