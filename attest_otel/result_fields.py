@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _FAILED_WORDS = frozenset({"error", "failed", "failure"})
+MAX_STATUS_CHARS = 80
 _STATUS_FIELDS = ("status", "status_code", "statusCode", "http_status")
 
 
@@ -43,8 +44,12 @@ def mcp_flag(result: Mapping[Any, Any]) -> bool | None:
 
 
 def _is_failed_status(value: Any, *, words: bool) -> bool:
+    """Whether a status is one of failure: a word for it, or a 4xx or 5xx as a number, as text, or with its phrase (`404 Not Found`)."""
     if isinstance(value, str):
         if words and value.strip().casefold() in _FAILED_WORDS:
             return True
-        return len(value) == 3 and value.isascii() and value.isdigit() and value[0] in "45"  # noqa: PLR2004
-    return isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599  # noqa: PLR2004
+        code, space, phrase = value.strip()[:MAX_STATUS_CHARS].partition(" ")
+        is_code = len(code) == 3 and code.isascii() and code.isdigit() and code[0] in "45"  # noqa: PLR2004
+        return is_code and (not space or phrase[:1].isalpha())
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 400 <= value <= 599 and value == int(value)  # noqa: PLR2004
