@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attest_otel import attributes as names
-from attest_otel.read import genai, mcp, openinference, traceloop, vercel
+from attest_otel.read import genai, langfuse, mcp, openinference, traceloop, vercel
 from attest_otel.read.cut_off import cut_off_by
 from attest_otel.read.facts import Kind, Reader, SpanFacts
 from attest_otel.read.kinds import kind_of
@@ -22,6 +22,7 @@ _BY_ATTRIBUTE: tuple[tuple[str, Reader], ...] = (
     ("traceloop.span.kind", traceloop.read),
     ("traceloop.entity.output", traceloop.read),
     ("llm.request.type", traceloop.read),
+    (langfuse.TYPE, langfuse.read),
 )
 
 

@@ -118,6 +118,7 @@ _CONTENT = (
     "gen_ai.prompt.0.role",
     "gen_ai.prompt",
     "gen_ai.request.messages",
+    "langfuse.observation.input",
 )
 
 

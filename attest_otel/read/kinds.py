@@ -15,6 +15,7 @@ _CONTENT = frozenset({
     names.INPUT_MESSAGES, names.OUTPUT_MESSAGES, names.SYSTEM_INSTRUCTIONS, "input.value", "output.value",
     "ai.prompt.messages", "ai.prompt", "ai.response.text", "ai.response.toolCalls",
     "gen_ai.prompt.0.role", "gen_ai.completion.0.role", "traceloop.entity.input", "traceloop.entity.output",
+    "langfuse.observation.input", "langfuse.observation.output",
     "gen_ai.prompt", "gen_ai.completion", "gen_ai.request.messages", "gen_ai.response.text", "gen_ai.response.tool_calls",
 })  # fmt: skip
 
@@ -26,6 +27,7 @@ _OPERATIONS: dict[str, Kind] = {
 }  # fmt: skip
 _OPENINFERENCE: dict[str, Kind] = {"AGENT": "agent", "LLM": "chat", "TOOL": "tool"}
 _TRACELOOP: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool"}
+_LANGFUSE: dict[str, Kind] = {"agent": "agent", "generation": "chat", "tool": "tool"}
 _VERCEL_AGENTS = frozenset({"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject"})
 _PLAIN_OPERATIONS = frozenset({"create_agent", "embeddings", "execute_task", "execute_event_loop_cycle"})
 _CHAT_EVENTS = frozenset({"gen_ai.choice", "gen_ai.user.message"})
@@ -64,6 +66,7 @@ def _kind_by_marks(span: SpanRecord) -> Kind:
         (names.OPERATION_NAME, _OPERATIONS),
         ("openinference.span.kind", _OPENINFERENCE),
         ("traceloop.span.kind", _TRACELOOP),
+        ("langfuse.observation.type", _LANGFUSE),
     ):
         value = given.get(name)
         if isinstance(value, str):
@@ -136,7 +139,7 @@ def _by_other_marks(span: SpanRecord, given: Mapping[str, Any]) -> Kind:
         return "chat" if operation.endswith((".doGenerate", ".doStream")) else "other"
     if "crew_tasks" in given:
         return "agent"
-    if "openinference.span.kind" in given or "traceloop.span.kind" in given:
+    if "openinference.span.kind" in given or "traceloop.span.kind" in given or "langfuse.observation.type" in given:
         return "other"
     if names.TOOL_NAME in given and names.OPERATION_NAME not in given:
         return "tool"
