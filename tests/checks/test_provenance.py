@@ -151,6 +151,7 @@ def test_a_name_is_found_in_other_spellings(name: str, text: str) -> None:
     [
         (62.75, '{"items": [{"price": 12.5}, {"price": 20}, {"price": 30.25}]}'), (6275, '[{"price": 12.5}, {"price": 20}, {"price": 30.25}]'),
         (62.75, '[{"price": 12.5, "name": "Caf\u00e9"}, {"price": 50.25, "at": "Z\\u00fcrich"}]'),
+        (179.1, '{"lines": [{"net": 100.0}, {"net": 50.5}], "vat_rate": 0.19}'),
         (44.94, '{"net": 42.0, "tax_rate": 0.07}'), (3780, '{"total": 4200, "fee_percent": 10}'), (30, '{"a": 10, "b": 20}'),
     ],
 )  # fmt: skip

@@ -64,7 +64,8 @@ class Looking:
         forms = (wanted, wanted / 100)
         if not self._stated.isdisjoint(forms) or not clean.field_sums().isdisjoint(forms):
             return True
-        if is_computed(wanted, clean.recent_numbers(), [*self._shares, *clean.recent_shares()], self._user):
+        parts_of_one = [*self._shares, *clean.recent_shares()]
+        if is_computed(wanted, clean.recent_numbers(), sorted(clean.field_sums()), parts_of_one, self._user):
             return True
         if wanted < _MIN_EPOCH and date_in_digits(str(value)) is None:
             return _holds_grouped(clean, str(value))

@@ -19,6 +19,7 @@ MAX_SHARES = 16
 MAX_FIELD_SUMS = 200
 MAX_MULTIPLE = 10
 MAX_PARTS = 12
+MAX_TOTALS = 50
 _CENT = Decimal("0.01")
 
 _AMOUNT = r"(?<![\d.,])(\d{1,9}(?:[.,]\d{1,3})?)"
@@ -82,12 +83,15 @@ def field_sums(text: str) -> set[Decimal]:
     return {sum(numbers, Decimal(0)) for numbers in values.values() if len(numbers) > 1}
 
 
-def is_computed(wanted: Decimal, numbers: Sequence[Decimal], parts_of_one: Iterable[Decimal], user: str) -> bool:
+def is_computed(
+    wanted: Decimal, numbers: Sequence[Decimal], totals: Iterable[Decimal], parts_of_one: Iterable[Decimal], user: str
+) -> bool:
     """Return whether a number follows from numbers seen lately, newest first, by one step of arithmetic.
 
     Args:
         wanted: the number, without its sign.
         numbers: what was seen.
+        totals: sums of fields, of which a share or a part may be wanted.
         parts_of_one: the shares spoken of.
         user: what the user said, in lower case: parts count where it speaks of them.
     """
@@ -99,12 +103,13 @@ def is_computed(wanted: Decimal, numbers: Sequence[Decimal], parts_of_one: Itera
             return True
     if any(sum(pair) == wanted for pair in pairwise(numbers)):
         return True
+    whole = [*numbers, *islice(totals, MAX_TOTALS)]
     for share in parts_of_one:
-        if any(_near(wanted, number * factor) for number in numbers for factor in (share, 1 - share, 1 + share)):
+        if any(_near(wanted, number * factor) for number in whole for factor in (share, 1 - share, 1 + share)):
             return True
     if _PARTS.search(user) is None:
         return False
-    return any(_near(wanted, number / parts) for number in numbers for parts in range(2, MAX_PARTS + 1))
+    return any(_near(wanted, number / parts) for number in whole for parts in range(2, MAX_PARTS + 1))
 
 
 def _near(wanted: Decimal, exact: Decimal) -> bool:
