@@ -58,6 +58,11 @@ def carries_content(task: str) -> bool:
     return _CARRYING.search(task) is not None
 
 
+def is_content(name: str) -> bool:
+    """Return whether an argument of this name holds content, not where it goes."""
+    return _PROSE.search(name) is not None
+
+
 def is_prose(name: str, text: str) -> bool:
     """Return whether an argument is a text of the agent's own writing, not a value."""
-    return _PROSE.search(name) is not None and len(text.split(None, MIN_PROSE_WORDS)) >= MIN_PROSE_WORDS
+    return is_content(name) and len(text.split(None, MIN_PROSE_WORDS)) >= MIN_PROSE_WORDS

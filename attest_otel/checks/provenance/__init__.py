@@ -5,7 +5,7 @@ uploads, the system prompt and what tools returned before the call. A value may 
 from numbers seen lately, or meant (`looking`). One finding `grounded` per call; one per value that is
 `ungrounded` (found nowhere) or `tainted` (found only in the words of a payload that `injection` flagged: its
 paragraph; of wording that honest texts hold too, what follows the wording. A payload that only asks for silence,
-or that the task follows or acts on, taints nothing, and neither does quoting one in a report of it).
+or that the task follows, acts on or has copied, taints nothing, and neither does quoting one in a report of it).
 `unchecked` takes the place of `ungrounded` where the source may be missing from the record: no task,
 an earlier result that was not recorded or was cut, or a run beyond the limits.
 
@@ -26,7 +26,7 @@ from attest_otel.checks.injection import shared_scan
 from attest_otel.checks.injection.payload import Payload
 from attest_otel.checks.injection.reports import is_report
 from attest_otel.checks.injection.scan import Scanned
-from attest_otel.checks.injection.tasks import hands_itself_over, is_acted_on
+from attest_otel.checks.injection.tasks import carries_content, hands_itself_over, is_acted_on, is_content
 from attest_otel.checks.provenance.asked_values import Asked, asked_values
 from attest_otel.checks.provenance.grounding import Evidence, SearchLimitError
 from attest_otel.checks.provenance.looking import Looking, stands_in
@@ -60,6 +60,7 @@ def _has_nothing_to_say(view: RunView, acting: list[Call]) -> bool:
 class _Sources:
     clean: Evidence
     flagged: Evidence
+    strongly: Evidence
     gap: str | None = None
 
 
@@ -68,7 +69,7 @@ class _Search:
 
     def __init__(self, view: RunView) -> None:
         self._view = view
-        self._sources = _Sources(Evidence(), Evidence())
+        self._sources = _Sources(Evidence(), Evidence(), Evidence())
         self._left = MAX_EVIDENCE_CHARS
         self._known: set[tuple[str, Any]] = set()
         self._seen = _Seen(shared_scan(view).texts)
@@ -105,7 +106,7 @@ class _Search:
             held = [] if flagged.is_empty else [value for value in missing if stands_in(flagged, value)]
         except SearchLimitError:
             return [_finding(call, "warn", "unchecked", "The run is larger than this check may search.")]
-        found = [self._tainted(call, value) for value in held if not is_report(str(value.value).lower())]
+        found = [self._tainted(call, value) for value in held if not self._is_quoted(value)]
         if call.side_effecting:
             found += [self._ungrounded(call, value) for value in missing if value not in held]
         if len(found) > MAX_FINDINGS_PER_CALL:
@@ -114,6 +115,14 @@ class _Search:
                 _finding(call, "warn", "unchecked", f"{left} more values of this call have no good source.")
             ]
         return found
+
+    def _is_quoted(self, value: Asked) -> bool:
+        """Whether a flagged value stands in a report of the attack, or in content that the task has carried over from honest wording."""
+        if is_report(str(value.value).lower()):
+            return True
+        if not (is_content(value.path.rpartition(".")[2]) and carries_content(self._task)):
+            return False
+        return not stands_in(self._sources.strongly, value)
 
     def _explained(self, value: Asked) -> bool:
         """Whether good text explains a value; what it explained once it explains for good."""
@@ -153,8 +162,9 @@ class _Search:
         start, end = payload.extent
         if not payload.strong:
             start = max(start, payload.start)
-        self._sources.flagged.add(text[start:end])
-        self._sources.flagged.add(payload.instruction if payload.strong else payload.body)
+        for evidence in (self._sources.flagged, self._sources.strongly) if payload.strong else (self._sources.flagged,):
+            evidence.add(text[start:end])
+            evidence.add(payload.instruction if payload.strong else payload.body)
         return f"{text[:start]}\n{text[end:]}"
 
     def _taints(self, payload: Payload, source: Call | None) -> bool:
