@@ -136,7 +136,7 @@ class Effects:
         address = "." in token and ("@" in token or token in payload.instruction)
         if call.may_have_side_effect:
             return any(
-                not self._is_only_copied(payload, name) if address else not self._is_carried(name, leaf) for name, leaf in leaves
+                not self._is_only_copied(payload, name) and (address or not self._is_carried(name, leaf)) for name, leaf in leaves
             )
         return address and any(leaf not in payload.instruction or asked_to_open(payload, leaf) for _, leaf in leaves)
 
@@ -151,7 +151,7 @@ class Effects:
         return is_prose(name, leaf) and self._carries_content
 
     def _is_only_copied(self, payload: Payload, name: str) -> bool:
-        """Whether an address stands in content that the task has carried over, and no order wanted it there."""
+        """Whether a thing stands in content that the task has carried over, and no order wanted it there."""
         if payload.strong or payload.hidden or not (is_content(name) and self._carries_content):
             return False
         return SAY_VERB.search(payload.instruction) is None
