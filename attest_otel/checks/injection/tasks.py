@@ -4,7 +4,7 @@ A task that hands itself over ("follow the steps in the README") explains what a
 hidden one and never one that sets the rules aside. A task that has content carried over (saved, translated, put
 into a ticket) explains that words of the content stand in what the agent writes: there only an address tells.
 The same holds of visible wording that honest texts have too where the task is to act on a text (`install it`,
-`handle the ticket`) or the text is guidance: a policy, or a file that is written for agents.
+`handle the ticket`; a note to an AI is no part of that) or the text is guidance: a policy, or a file that is written for agents.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ _ACTING = re.compile(
     r"|\b(?:handle|resolve|process|deal with|take care of|act on|work on|respond to|reply to|answer)\b[^.!?\n]{0,40}\b(?:tickets?|issues?|requests?|e?-?mails?|messages?|inbox|cases?)\b"
     r"|\bdo (?:what(?:ever)?|everything) (?:is|'s|it) \w+"
 )
+_NOTE_TO_AN_AI = re.compile(
+    r"\b(?:notes?|attention|important|instructions?|messages?|notice|reminder|warning|urgent)\b[^.\n]{0,20}\b(?:ai|llms?|assistants?|language models?|chat ?bots?|bots?)\b"
+)
+MAX_NOTE_CHARS = 160
 _GUIDANCE_TOOL = re.compile(r"polic(?:y|ies)|guideline|procedure|handbook|playbook|runbook|knowledge|faq", re.IGNORECASE)
 _GUIDANCE_FILE = re.compile(
     r"\b(?:agents|claude|contributing|readme|copilot-instructions|gemini)\.(?:md|rst|txt)\b", re.IGNORECASE
@@ -46,7 +50,7 @@ def is_acted_on(task: str, source: Call | None, payload: Payload) -> bool:
     """Return whether a visible, weak payload stands in a text that the task (in lower case) has acted on, or in guidance."""
     if payload.hidden or payload.strong:
         return False
-    if _ACTING.search(task) is not None:
+    if _ACTING.search(task) is not None and _NOTE_TO_AN_AI.search(payload.body[:MAX_NOTE_CHARS]) is None:
         return True
     if source is None:
         return False
