@@ -14,6 +14,7 @@ _SENSITIVE = r"(?:~/\.(?:ssh|aws)\S*|\.env\b|id_rsa\b|/etc/(?:passwd|shadow)\b)"
 
 ORDERS: tuple[Pattern, ...] = (
     Pattern("override", r"\bignore what (?:the )?(?:user|human|customer) (?:asked|said|says|wants|requested)\b"),
+    Pattern("override", rf"\b(?:ignore|disregard|forget) (?:all (?:of )?)?the (?:above|foregoing|preceding)(?: \w+)?\s*[,;.]?\s+(?:and |instead,? |then )?(?:{DO}|end|begin|start|give|show)\b"),
     Pattern("override", rf"\bpay no attention to (?:the|your|any|all|those|these)\s+(?:\w+\s+){{0,3}}?{INSTRUCTIONS}\b"),
     Pattern("override", rf"\b(?:your|previous|prior|above|earlier|original)\s+(?:\w+\s+)?{INSTRUCTIONS}\s+(?:have changed|(?:are|were) (?:now )?(?:void|cancell?ed|invalid|revoked|superseded|overridden)|no longer apply|do not apply)\b", strong=False),
     Pattern("override", r"\b(?:do not|don't) listen to (?:your|the) (?:developers?|users?|owners?|operators?|creators?)\b"),

@@ -26,6 +26,7 @@ _COMMAND = re.compile(
 _NAMED = re.compile(
     r"\b(?:say|add|include|append|write|use|insert|mention|print|reply|respond|answer|output|repeat)\s+(?:only\s+|just\s+)?(?:with\s+)?the\s+(?:\w+\s+)?(?:word|phrase|term|hashtag)\s+[\"'`]?([a-z][\w-]{3,40})"
     r"|\b(?:star|fork|follow|clone|install|add)\s+(?:the\s+)?(?:repo(?:sitory)?|package|project|dependency|library|plugin)\s+[\"'`]?([\w.-]{2,40}/[\w.-]{2,40}|[\w.-]*[\d_-][\w.-]*)"
+    r"|\b(?:repo|repository|table|database|bucket|branch|server|service|cluster|instance|pod|channel|folder|namespace)\s+[\"'`]?([a-z0-9]+(?:[-_/.][a-z0-9]+)+)"
     r"|\b(?:say|write|print|reply|respond|answer|output)\s+(?:only\s+|just\s+|back\s+)?(?:with\s+|this\s+|the\s+)[^.:\n]{0,30}:\s*[\"'`]?([^\n\"'`.]{4,80})"
 )
 _TO_AN_AI = re.compile(
