@@ -1,7 +1,7 @@
 """What the fields of an object result say about failure: any object's, and MCP's CallToolResult.
 
-Shared by the recorder, the readers and the check, so that they agree on which `isError: false` is a
-protocol's word and which is only text that a tool returned. Source: DESIGN 3 rule 1.
+Shared by the recorder, the readers and the check, so that they agree on which `isError` is a protocol's
+word and which is only a field that a tool returned. Source: DESIGN 3 rule 1.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ def field_error(result: Mapping[Any, Any]) -> str | None:
 
 
 def mcp_flag(result: Mapping[Any, Any]) -> bool | None:
-    """Return the flag of an MCP result; None for an object that is none, or whose fields contradict a false.
+    """Return the flag of an MCP result; None for an object that is none.
 
-    A result has a `content`, a list where nothing failed. Anything a tool returned can carry an `isError`:
-    a false beside an `error` is no word of the protocol's.
+    A result has a `content`, a list where nothing failed, and no field of its own that says error.
     """
     flag = result.get("isError")
     if flag is True:

@@ -3,9 +3,9 @@
 First that speaks wins: explicit `is_error`; the recorded status (`error_type`); the exit code; the
 fields of a JSON object result; the text rule of the seed (empty, starts with error, exception or
 traceback, contains `error:` or `exception:`), plus a Python traceback header anywhere. An explicit
-"no" ends the search. The `isError` of an MCP result is a recorded status; that of any other object is
-one field among others, and where another field says error, that one speaks. `error_detection: text`
-leaves out the middle three. An output that nobody recorded is no outcome at all. Source: the tool-use
+"no" ends the search, an `isError: false` among other fields too. The `isError` of an MCP result is a
+recorded status; that of any other object is one of its fields. `error_detection: text` leaves out the
+middle three. An output that nobody recorded is no outcome at all. Source: the tool-use
 page, and DESIGN 3 rules 1 and 4.
 """
 
@@ -78,11 +78,10 @@ def _from_structure(call: ToolCall, tool: Tool | None, output: str | None) -> Ou
 
 
 def _from_fields(result: dict[str, Any]) -> Outcome | None:
-    denied = result.get("isError") is False
+    if result.get("isError") is False:
+        return Outcome(False, "fields", "isError is false")
     reason = field_error(result)
-    if reason is not None:
-        return Outcome(True, "fields", f"{reason}, though isError is false" if denied else reason)
-    return Outcome(False, "fields", "isError is false") if denied else None
+    return None if reason is None else Outcome(True, "fields", reason)
 
 
 def _as_object(output: str) -> dict[str, Any] | None:

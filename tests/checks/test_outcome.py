@@ -30,20 +30,10 @@ ROWS: list[tuple[str, dict[str, Any], bool | None, str | None]] = [
         "status",
     ),
     (
-        "a field that says error contradicts isError false",
-        {"output": '{"isError": false, "error": "card declined"}'},
-        True,
-        "fields",
-    ),
-    ("and so does one beside content", {"output": '{"isError": false, "content": [], "error": "card declined"}'}, True, "fields"),
-    ("ok false contradicts it", {"output": '{"isError": false, "ok": false}'}, True, "fields"),
-    ("a failed status contradicts it", {"output": '{"isError": false, "status": 402}'}, True, "fields"),
-    ("an empty error doesn't", {"output": '{"isError": false, "error": null, "text": "error: none"}'}, False, "fields"),
-    (
-        "a recorded flag stands above a contradiction",
-        {"is_error": False, "output": '{"isError": false, "error": "x"}'},
+        "isError false ends the search before the fields",
+        {"output": '{"isError": false, "error": "card declined", "ok": false, "status": 402}'},
         False,
-        "is_error",
+        "fields",
     ),
     ("a non-empty error field", {"output": '{"error": "card_declined"}'}, True, "fields"),
     ("an empty error field says nothing", {"output": '{"error": null, "errors": []}'}, False, "text"),
@@ -109,9 +99,3 @@ def test_declared_exit_codes() -> None:
     call = ToolCall(name="grep", output="", exit_code=1)
     assert decide_outcome(call, Tool(name="grep", ok_exit_codes=[0, 1])).is_error is False
     assert decide_outcome(call, Tool(name="grep")).is_error is True
-
-
-def test_a_contradiction_is_named() -> None:
-    """Where two fields of a result disagree, the reason names both."""
-    outcome = decide_outcome(ToolCall(name="t", output='{"isError": false, "error": "card declined"}'), None)
-    assert outcome.reason == "the result has a non-empty 'error', though isError is false"
