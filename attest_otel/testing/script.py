@@ -75,7 +75,7 @@ class Reply:
     """A message of the model; sent as a stream when the request asked for one.
 
     Attributes:
-        blocks: the content, in order; one string stands for one `Text`.
+        blocks: the content, in order; a string stands for a `Text`, and one block may stand alone.
         stop_reason: None means `tool_use` where there is a `ToolUse`, else `end_turn`.
         input_tokens, output_tokens: the usage it reports.
         model, id: None means the request's model, and a number.
@@ -85,7 +85,7 @@ class Reply:
         wire: how it travels.
     """
 
-    blocks: Sequence[Block | str] | str
+    blocks: Sequence[Block | str] | Block | str
     stop_reason: str | None = None
     input_tokens: int = 10
     output_tokens: int = 10
@@ -102,7 +102,7 @@ class Reply:
     @property
     def content(self) -> tuple[Block, ...]:
         """The blocks, strings made `Text`."""
-        blocks = [self.blocks] if isinstance(self.blocks, str) else self.blocks
+        blocks = [self.blocks] if isinstance(self.blocks, Block | str) else self.blocks
         return tuple(Text(block) if isinstance(block, str) else block for block in blocks)
 
     @property

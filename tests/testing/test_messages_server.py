@@ -408,3 +408,9 @@ def test_only_the_standard_library_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("block", [Text("hi"), ToolUse("t", "{}"), RawBlock('{"type": "text", "text": "hi"}')])
+def test_one_block_may_stand_alone(block: Any) -> None:
+    """A reply of one block needs no list around it."""
+    assert Reply(block).content == (block,) == Reply([block]).content

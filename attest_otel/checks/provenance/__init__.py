@@ -245,5 +245,5 @@ def _summary(findings: list[Finding]) -> str:
     return (
         f"{', '.join(said)} among the values of acting calls."
         if said
-        else f"{len(findings)} acting calls, every value has a source."
+        else f"Acting calls: {len(findings)}; every value has a source."
     )
